@@ -18,7 +18,7 @@ use assay_sql::postgres::orders::PostgresOrders;
 use assay_sweep::Sweep;
 
 /// The targets, in the order of their help.
-pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Mariadb, &Oracle::DRIVEN, &Null];
+pub(crate) static TARGETS: &[&dyn Target] = &[&Native, Postgres::TARGET, Mariadb::TARGET, Oracle::TARGET, &Null];
 
 /// The data sets of other workloads than SLOB, each by the server that it lies on.
 pub(crate) static OF_WORKLOADS: &[&dyn Target] = &[PostgresOrders::TARGET, MariadbOrders::TARGET, OracleOrders::TARGET];

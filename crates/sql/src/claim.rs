@@ -65,36 +65,48 @@ pub(crate) fn settled<T, C>(
 pub(crate) struct Company {
     own: u64,
     begun: Instant,
-    /// By session: seen from, until.
-    others: BTreeMap<u64, (Duration, Duration)>,
+    /// By session: what it is called, seen from, until.
+    others: BTreeMap<u64, (String, Duration, Duration)>,
     /// When it was first seen to be gone.
     lost: Option<Duration>,
+    /// It was given back: that it is gone then is no loss.
+    ended: bool,
 }
 
 impl Company {
     /// Of the claim that this session holds.
     pub(crate) fn of(own: u32) -> Self {
-        Self { own: own.into(), begun: Instant::now(), others: BTreeMap::new(), lost: None }
+        Self { own: own.into(), begun: Instant::now(), others: BTreeMap::new(), lost: None, ended: false }
     }
 
-    /// Takes the holders of a reading.
-    pub(crate) fn note(&mut self, holders: &[u64]) {
+    /// Takes the holders of a reading, and what each is called beside its number.
+    pub(crate) fn note(&mut self, holders: impl IntoIterator<Item = (u64, String)>) {
         let now = self.begun.elapsed();
-        for id in holders.iter().filter(|id| **id != self.own) {
-            self.others.entry(*id).or_insert((now, now)).1 = now;
+        let mut is_held = self.ended;
+        for (id, name) in holders {
+            if id == self.own {
+                is_held = true;
+            } else {
+                self.others.entry(id).or_insert((name, now, now)).2 = now;
+            }
         }
-        if !holders.contains(&self.own) {
+        if !is_held {
             self.lost.get_or_insert(now);
         }
     }
 
+    /// The claim is given back.
+    pub(crate) fn end(&mut self) {
+        self.ended = true;
+    }
+
     /// What the record has to say of it.
     pub(crate) fn remark(&self, remarks: &mut Remarks) {
-        for (id, (from, until)) in &self.others {
+        for (id, (name, from, until)) in &self.others {
             remarks.warnings.push(format!(
-                "Another assay shared this data set at the same time (server session {id}, seen from {:.0} s to {:.0} s \
+                "Another assay shared this data set at the same time ({name}server session {id}, seen from {:.0} s to {:.0} s \
                  after this run claimed it). If it was a run, the figures show both loads together; repeat the run \
-                 alone, or name another database.",
+                 alone, or name another data set.",
                 from.as_secs_f64(),
                 until.as_secs_f64()
             ));

@@ -1,6 +1,6 @@
 //! Targets that are SQL servers: what any of them needs, and a folder for each.
 //!
-//! `orders` is what order entry needs on any of them. `claim` says what a data set is claimed for, `marked` what one says of itself and `wanted` what a load decides, `blocking` drives
+//! `slob` is the life of SLOB's data set on any of them, `orders` what order entry needs. `claim` says what a data set is claimed for, `marked` what one says of itself and `wanted` what a load decides, `blocking` drives
 //! sessions that wait for each answer, `many` waits for several at once, [`temp`] makes and keeps throw-away servers, `place` says where a server is, [`patience`] how long its answers may
 //! take and `patient` where that is waited for, `reach`, `tls` and `stream` are the way to it, `input` is what it has sent, `certificate` what
 //! its certificate says, `turns` when a session may connect, `slices` how a loop in the server is timed, `looks` how often
@@ -32,6 +32,7 @@ mod procs;
 mod published;
 mod reach;
 mod slices;
+mod slob;
 mod stream;
 pub mod temp;
 #[cfg(test)]

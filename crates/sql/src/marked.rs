@@ -81,13 +81,10 @@ pub(crate) struct Marked<X = ()> {
     pub(crate) foreign: Vec<String>,
 }
 
-/// What is in the database.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// Nothing, or what a killed prepare left before it had made anything.
-    Nothing,
-    /// A data set of ours.
-    Ours(Box<Marked>),
+impl<X> AsRef<Self> for Marked<X> {
+    fn as_ref(&self) -> &Self {
+        self
+    }
 }
 
 /// The rows of a table, as text.

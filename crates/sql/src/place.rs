@@ -69,6 +69,13 @@ impl Place {
         self
     }
 
+    /// What is held there from now on lasts as long as its holder.
+    pub(crate) fn lasting(&self, what: &'static str) {
+        if let Self::Server { patience, .. } = self {
+            patience.phase(what, None);
+        }
+    }
+
     /// The failure of a command that its user has asked to end is that end, once the server was given up.
     pub(crate) fn failed(&self, error: EngineError) -> EngineError {
         match self {

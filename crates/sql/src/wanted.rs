@@ -1,6 +1,6 @@
 //! The requested data set: checked against its server, and against what is already there.
 
-use crate::marked::{FORMAT, Found, Marked, Marker, Own};
+use crate::marked::{FORMAT, Marked, Marker, Own};
 use assay_measure::config::Settings;
 use assay_measure::units::many;
 use assay_run::dataset::lines::{bytes, count, decimal, made_otherwise, text};
@@ -15,58 +15,65 @@ const MOST_SCHEMAS: u32 = 4096;
 
 /// How the load begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Start {
+pub(crate) enum Start<X = ()> {
     /// Nothing is there.
     Fresh,
     /// A marker is there but no usable data, and the requested settings differ: assay removes what it names first.
-    Over(Marked),
+    Over(Marked<X>),
     /// Its loaded SLOB schemas are kept.
-    Add(Marked),
+    Add(Marked<X>),
 }
 
 /// What a load has decided, whatever the database.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
-    pub(crate) marker: Marker,
-    pub(crate) start: Start,
+pub(crate) struct Wanted<X = ()> {
+    pub(crate) marker: Marker<X>,
+    pub(crate) start: Start<X>,
     /// SLOB schemas the data set will have.
     pub(crate) schemas: u32,
     /// To be loaded, in this order; what an earlier prepare began of them goes first.
     pub(crate) load: Vec<u32>,
+    /// Loaded by an earlier prepare but not verified: they only need that.
+    pub(crate) verify: Vec<u32>,
     /// Begun by an earlier prepare and not asked for now: they go.
     pub(crate) drop: Vec<u32>,
     /// Connections that load.
     pub(crate) degree: usize,
 }
 
-impl Wanted {
+impl<X: Own> Wanted<X> {
     /// Decides: from what is there, what is asked for (settings, SLOB schemas) and the server's block (bytes, what it calls
-    /// one). `place` is where, for people.
+    /// one). `place` is where, for people; `own` makes what a new marker has beside what all have, from that of one it takes the
+    /// place of.
     ///
     /// # Errors
     /// `Usage` for settings that contradict themselves, the server or the data set; `Unusable`: something else is there.
     pub(crate) fn new(
-        found: Found,
+        found: Option<Marked<X>>,
         (settings, schemas): (&Settings, u32),
         (block, unit): (u64, &str),
         place: &str,
+        own: impl Fn(Option<&X>) -> X,
     ) -> Result<Self, EngineError> {
-        let fresh = || new_marker(settings, (block, unit), drawn_id()?, ());
+        let fresh = |old: Option<&X>| new_marker(settings, (block, unit), drawn_id()?, own(old));
         let (start, marker) = match found {
-            Found::Nothing => (Start::Fresh, fresh()?),
-            Found::Ours(marked) if !marked.foreign.is_empty() => {
+            None => (Start::Fresh, fresh(None)?),
+            Some(marked) if !marked.foreign.is_empty() => {
                 return Err(EngineError::Unusable(format!(
                     "{place} contains objects that assay did not make: {}; move them elsewhere. assay loads nothing beside \
                      them",
                     marked.foreign.join(", ")
                 )));
             }
-            Found::Ours(marked) => match refuse_contradictions(&marked.marker, settings, block) {
-                Err(_) if marked.loaded.is_empty() => (Start::Over(*marked), fresh()?),
+            Some(marked) => match refuse_contradictions(&marked.marker, settings, block) {
+                Err(_) if marked.loaded.is_empty() => {
+                    let marker = fresh(Some(&marked.marker.own))?;
+                    (Start::Over(marked), marker)
+                }
                 Err(error) => return Err(error),
                 Ok(()) => {
                     let marker = marked.marker.clone();
-                    (Start::Add(*marked), marker)
+                    (Start::Add(marked), marker)
                 }
             },
         };
@@ -78,7 +85,26 @@ impl Wanted {
         let schemas = schemas.max(loaded.last().copied().unwrap_or(0));
         let load: Vec<u32> = (1..=schemas).filter(|n| !loaded.contains(n)).collect();
         let degree = (settings.int("LOAD_PARALLEL_DEGREE") as usize).clamp(1, load.len().max(1));
-        Ok(Self { marker, drop: loading.into_iter().filter(|n| *n > schemas).collect(), start, schemas, load, degree })
+        let drop = loading.into_iter().filter(|n| *n > schemas).collect();
+        Ok(Self { marker, drop, start, schemas, load, verify: Vec::new(), degree })
+    }
+
+    /// Begun by an earlier prepare: what there is of them goes first.
+    pub(crate) fn left(&self) -> Vec<u32> {
+        match &self.start {
+            Start::Fresh => Vec::new(),
+            Start::Over(marked) | Start::Add(marked) => marked.loading.iter().copied().collect(),
+        }
+    }
+
+    /// Its marker is to be made.
+    pub(crate) fn is_new(&self) -> bool {
+        !matches!(self.start, Start::Add(_))
+    }
+
+    /// Of the tables of a SLOB schema.
+    pub(crate) fn schema_bytes(&self) -> u64 {
+        (self.marker.scale + self.marker.scan_blocks) * self.marker.block_bytes
     }
 
     /// Live rows to be loaded, of both tables.
@@ -91,8 +117,8 @@ impl Wanted {
         self.rows() * self.marker.block_bytes
     }
 
-    /// What a load of so many seconds did.
-    pub(crate) fn summary(&self, load_s: f64) -> Vec<Line> {
+    /// What a load of so many seconds did, in which `verified` (and verification) may be.
+    pub(crate) fn summary(&self, load_s: f64, verified: &str) -> Vec<Line> {
         if self.load.is_empty() {
             let all = many(self.schemas.into(), "SLOB schema");
             let action = format!("nothing loaded: {all} already there");
@@ -101,9 +127,10 @@ impl Wanted {
         let seconds = load_s.max(1e-9);
         vec![
             count("loaded_schemas", "SLOB schemas loaded", self.load.len() as u64),
-            count("loaded_rows", "Rows loaded", self.rows()),
+            count("loaded_rows", "Rows loaded", self.load.len() as u64 * self.marker.scale),
+            count("loaded_scan_rows", "Scan table rows loaded", self.load.len() as u64 * self.marker.scan_blocks),
             bytes("load_bytes", "Table data written", self.data_bytes()),
-            decimal("load_s", "Load time with index and verification, s", load_s),
+            decimal("load_s", &format!("Load time with the index{verified}, s"), load_s),
             decimal("load_rows_per_s", "Load rate in rows", self.rows() as f64 / seconds),
             decimal("load_mb_per_s", "Load rate, MB/s (10^6)", self.data_bytes() as f64 / 1e6 / seconds),
             count("load_connections", "Connections that loaded", self.degree as u64),
@@ -118,13 +145,18 @@ impl Wanted {
             Start::Over(_) => {
                 format!("start over: an earlier prepare did not finish; remove its tables and create {all}")
             }
-            Start::Add(_) if self.load.is_empty() && self.drop.is_empty() => {
+            Start::Add(_) if [&self.load, &self.verify, &self.drop].iter().all(|some| some.is_empty()) => {
                 format!("nothing: {all} already there")
             }
             Start::Add(marked) => {
                 let resume = if marked.loading.is_empty() { "" } else { "resume: an earlier prepare did not finish; " };
-                let more = many(self.load.len() as u64, "SLOB schema");
-                format!("{resume}load {more}, so that there are {}", self.schemas)
+                let more = |what: &str, some: &[u32]| {
+                    let some = many(some.len() as u64, "SLOB schema");
+                    (!some.starts_with('0')).then(|| format!("{what} {some}"))
+                };
+                let steps = [more("remove", &self.drop), more("verify", &self.verify), more("load", &self.load)];
+                let steps: Vec<String> = steps.into_iter().flatten().collect();
+                format!("{resume}{}, so that there are {}", steps.join(", "), self.schemas)
             }
         }
     }

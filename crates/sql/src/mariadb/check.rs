@@ -1,9 +1,11 @@
 //! Verifying a data set: after a load, and by `assay check`.
 
+use super::Mariadb;
 use super::conn::{Connection, told};
 use super::layout::{INDEX, Sizes, column_names, rows_table, scan_table};
 use super::marker::Marker;
 use crate::checked::{Findings, Level, damaged, scattered};
+use crate::slob::{Checked, Job};
 use assay_measure::record::Figure;
 use assay_run::dataset::rows::COLUMN_BYTES;
 use assay_run::engine::EngineError;
@@ -13,6 +15,13 @@ const SAMPLED_ROWS: u64 = 2000;
 
 /// Pages of a table beside those of its rows, for which a count may stand.
 const SPARE_PAGES: u64 = 4;
+
+/// Verifies one SLOB schema of a check.
+pub(super) fn each(job: &Job<Mariadb, Checked>, reader: &mut Connection, n: u32) -> Result<Findings, EngineError> {
+    let found = schema(reader, &job.what.marker, n, job.what.level)?;
+    job.checked();
+    Ok(found)
+}
 
 /// Verifies one SLOB schema.
 ///

@@ -8,7 +8,7 @@
 use super::conn::{Connection, told};
 use super::layout::{literal, rows_table, scan_table};
 use crate::marked::At;
-pub(super) use crate::marked::{FORMAT, Found, Marked, Marker};
+pub(super) use crate::marked::{FORMAT, Marked, Marker};
 use assay_run::engine::EngineError;
 use std::collections::BTreeSet;
 
@@ -34,13 +34,13 @@ impl Marked {
 /// # Errors
 /// `Unusable` for a database that has content and no marker of ours, a newer format, triggers on its tables, no
 /// privilege; `Damaged` for a marker that says something no assay wrote.
-pub(super) fn find(connection: &mut Connection, database: &str) -> Result<Found, EngineError> {
+pub(super) fn find(connection: &mut Connection, database: &str) -> Result<Option<Marked>, EngineError> {
     let doing = format!("reading database {database}");
     let doing = told(&doing);
     let content = content(connection).map_err(&doing)?;
     let marks = [DATA_SET, SCHEMAS].map(str::to_owned);
     if content.iter().all(|name| marks.contains(name)) && !has_row(connection, &content) {
-        return Ok(Found::Nothing);
+        return Ok(None);
     }
     if !marks.iter().all(|mark| content.contains(mark)) {
         let some: Vec<&str> = content.iter().take(3).map(String::as_str).collect();
@@ -69,7 +69,7 @@ pub(super) fn find(connection: &mut Connection, database: &str) -> Result<Found,
     let mut ours = marked.tables();
     ours.extend(marks);
     marked.foreign = content.difference(&ours).cloned().collect();
-    Ok(Found::Ours(Box::new(marked)))
+    Ok(Some(marked))
 }
 
 /// The procedure of the run whose claim this session holds, for sessions of a schema.

@@ -24,7 +24,7 @@ pub(super) enum Way {
 
 /// Everything a load has decided.
 #[derive(Clone, Debug)]
-pub(super) struct LoadPlan {
+pub(crate) struct LoadPlan {
     pub(super) database: String,
     pub(super) server: Server,
     pub(super) sizes: Sizes,
@@ -62,6 +62,7 @@ impl LoadPlan {
             (settings, schemas),
             (server.page_bytes, "page"),
             &format!("database {database}"),
+            |_| (),
         )?;
         server.refuse_too_few_connections(wanted.degree as u64, "LOAD_PARALLEL_DEGREE")?;
         Ok(Self { database: database.to_owned(), sizes, way: way(settings, &server)?, server, wanted })

@@ -14,7 +14,7 @@ use crate::testing::settings_of;
 use assay_measure::clock::Clock;
 use assay_measure::snapshot::{Reading, RunData, StatSet, Verdict};
 use assay_measure::stats::{self, Stat};
-use assay_run::engine::{Assignment, Completion, Driver, LineValue, Op, Running, Submit};
+use assay_run::engine::{Assignment, Completion, Driver, LineValue, Op, Running, Submit, Target};
 use assay_run::plan::RedoStress;
 use assay_run::trace::Row;
 use assay_run::{Options as RunOptions, Unobserved, execute};
@@ -26,7 +26,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Settings as the command line would give them.
 fn settings(said: &[(&str, &str)]) -> Settings {
-    settings_of("mysql", Mariadb.params(), said)
+    settings_of("mysql", Mariadb::SLOB.params(), said)
 }
 
 /// Past what the harness holds back.
@@ -50,7 +50,7 @@ impl Server {
     /// One of one's own with these settings; `None`, said aloud, where there are no programs.
     fn own(page_bytes: &str, set: &str) -> Option<Self> {
         let settings = settings(&[("MYSQL_SET", set), ("SCALE", "1000"), ("BLOCK_SZ", page_bytes)]);
-        match Mariadb.start("temp:mariadb", &settings, &Stop::new(), &Unwatched) {
+        match Mariadb::SLOB.start("temp:mariadb", &settings, &Stop::new(), &Unwatched) {
             Ok(started) => {
                 let started = started.expect("a temporary place is started");
                 Some(Self { location: started.location, lines: started.lines, _running: Mutex::new(started.keep) })
@@ -107,7 +107,7 @@ const SMALL: &[(&str, &str)] =
     &[("SCALE", "1000"), ("SCAN_TABLE_SZ", "16"), ("WORK_UNIT", "32"), ("SEED", "7"), ("CONNECT_RATE", "1000")];
 
 fn load(url: &str, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
-    life::load(&Mariadb, url, settings, schemas, &Stop::new(), &Unwatched)
+    life::load(&Mariadb::SLOB, url, settings, schemas, &Stop::new(), &Unwatched)
 }
 
 fn told_by<T>(result: Result<T, EngineError>) -> String {
@@ -130,14 +130,14 @@ fn the_engine_keeps_the_contract() {
         said.extend([("LOOP", run_loop), ("DRIVER_THREADS", threads)]);
         let settings = settings(&said);
         let violations = conformance::suite(&mut |plan| Subject {
-            engine: Mariadb
+            engine: Mariadb::SLOB
                 .open(&url, plan, &settings, &Stop::new(), &Unwatched)
                 .unwrap_or_else(|error| panic!("{error}")),
             clock: Clock::real(),
         });
         assert_eq!(violations, Vec::<String>::new(), "LOOP={run_loop} {threads}");
         // Rows, sizes and places are as they were loaded (slob_21).
-        life::check(&Mariadb, &url, &settings).unwrap();
+        life::check(&Mariadb::SLOB, &url, &settings).unwrap();
     }
 }
 
@@ -165,7 +165,7 @@ fn a_loop_in_the_server_does_the_same_operations_and_commits_each() {
     let url = server.database("loops");
     load(&url, &settings(SMALL), 2).unwrap();
     a_loop_in_the_server_does_the_same(&url);
-    let refused = Mariadb.open(
+    let refused = Mariadb::SLOB.open(
         &url,
         &Plan { commit_every: 10, ..plan(8192, 1, 1000, 1) },
         &settings(&[("LOOP", "server")]),
@@ -204,7 +204,7 @@ fn a_loop_in_the_server_does_the_same(url: &str) {
         let changed = counted(&data, stats::ROWS_CHANGED);
         assert!(counted(&data, stats::TUPLES_UPDATED) >= changed);
     }
-    life::check(&Mariadb, url, &settings(SMALL)).unwrap();
+    life::check(&Mariadb::SLOB, url, &settings(SMALL)).unwrap();
 }
 
 /// The server's plan of a range of one row has another name.
@@ -229,7 +229,7 @@ fn a_data_set_lives_from_nothing_to_nothing() {
         return;
     };
     let url = server.database("life");
-    let violations = life::life_suite(&Mariadb, &url, &settings(SMALL));
+    let violations = life::life_suite(&Mariadb::SLOB, &url, &settings(SMALL));
     assert_eq!(violations, Vec::<String>::new());
 }
 
@@ -240,7 +240,7 @@ fn every_pair_of_commands_shares_a_data_set_or_is_refused() {
     };
     let url = server.database("claims");
     let violations =
-        claims_suite(Ground { target: &Mariadb, location: &url, settings: &settings(SMALL), runs_share: true });
+        claims_suite(Ground { target: &Mariadb::SLOB, location: &url, settings: &settings(SMALL), runs_share: true });
     assert!(violations.is_empty(), "{violations:#?}");
 }
 
@@ -254,8 +254,9 @@ fn run_with(url: &str, plan: &Plan, given: &[(&str, &str)], options: RunOptions)
     let mut said = SMALL.to_vec();
     said.retain(|(name, _)| given.iter().all(|(other, _)| other != name));
     said.extend(given);
-    let engine =
-        Mariadb.open(url, plan, &settings(&said), &Stop::new(), &Unwatched).unwrap_or_else(|error| panic!("{error}"));
+    let engine = Mariadb::SLOB
+        .open(url, plan, &settings(&said), &Stop::new(), &Unwatched)
+        .unwrap_or_else(|error| panic!("{error}"));
     let (clock, stop) = (Clock::real(), Stop::new());
     let data =
         execute(plan, &*engine, &clock, &stop, &mut Unobserved, options).unwrap_or_else(|error| panic!("{error}"));
@@ -370,10 +371,10 @@ fn slob_34_a_row_is_a_page_on_large_pages_too_and_a_small_one_is_refused() {
         let plan = Plan { update_pct: 50, ..plan(page, 1, 1000, 40) };
         let data = run(&url, &plan, &[]);
         assert_eq!(counted(&data, stats::ROWS_VISITED), 40 * 64);
-        life::check(&Mariadb, &url, &small).unwrap();
+        life::check(&Mariadb::SLOB, &url, &small).unwrap();
     }
     let small = settings(&[("BLOCK_SZ", "4096"), ("SCALE", "1000")]);
-    let refused = Mariadb.start("temp:mariadb", &small, &Stop::new(), &Unwatched);
+    let refused = Mariadb::SLOB.start("temp:mariadb", &small, &Stop::new(), &Unwatched);
     let text = told_by(refused.map(|_| ()));
     assert!(text.contains("4096") || text.contains("no programs"), "{text}");
 }
@@ -394,7 +395,7 @@ fn slob_18_heavy_updates_log_more_than_five_times_what_light_ones_do() {
     };
     let (lite, heavy) = (redo(RedoStress::Lite), redo(RedoStress::Heavy));
     assert!(heavy > 5 * lite, "{lite} and {heavy} bytes a row");
-    life::check(&Mariadb, &url, &settings(SMALL_16)).unwrap();
+    life::check(&Mariadb::SLOB, &url, &settings(SMALL_16)).unwrap();
 }
 
 const SMALL_16: &[(&str, &str)] = &[("SCALE", "2000"), ("SCAN_TABLE_SZ", "16")];
@@ -427,7 +428,7 @@ fn what_is_not_as_it_was_loaded_is_named() {
     let url = server.database("damaged");
     let settings = settings(SMALL);
     load(&url, &settings, 1).unwrap();
-    let check = || told_by(life::check(&Mariadb, &url, &settings));
+    let check = || told_by(life::check(&Mariadb::SLOB, &url, &settings));
     for (harm, wanted, mend) in [
         (
             "update cf1_1 set c3 = 'short' where custid = 5",
@@ -449,7 +450,7 @@ fn what_is_not_as_it_was_loaded_is_named() {
         let text = check();
         assert!(text.contains(wanted), "{harm}: {text}");
         connection.run(mend).unwrap_or_else(|error| panic!("{mend}: {error}"));
-        life::check(&Mariadb, &url, &settings).unwrap_or_else(|error| panic!("{mend}: {error}"));
+        life::check(&Mariadb::SLOB, &url, &settings).unwrap_or_else(|error| panic!("{mend}: {error}"));
     }
 }
 
@@ -463,7 +464,7 @@ fn a_newer_version_is_loaded_run_and_checked() {
     }
     let mut said = SMALL.to_vec();
     said.extend([("MYSQL_BIN", bins.as_str()), ("COMMIT_MODE", "write"), ("BLOCK_SZ", "16384")]);
-    let started = Mariadb.start("temp:mariadb:11.4", &settings(&said), &Stop::new(), &Unwatched);
+    let started = Mariadb::SLOB.start("temp:mariadb:11.4", &settings(&said), &Stop::new(), &Unwatched);
     let started = started.unwrap().expect("a temporary place is started");
     let server = Server { location: started.location, lines: started.lines, _running: Mutex::new(started.keep) };
     let mut connection = server.connect();
@@ -488,7 +489,7 @@ fn a_newer_version_is_loaded_run_and_checked() {
         assert_eq!(counted(&data, stats::TUPLES_UPDATED), 60 * width);
         assert!(counted(&data, stats::REDO_SIZE) > 60 * width * 256);
     }
-    life::check(&Mariadb, &url, &settings(SMALL)).unwrap();
+    life::check(&Mariadb::SLOB, &url, &settings(SMALL)).unwrap();
 }
 
 #[test]
@@ -509,6 +510,6 @@ fn a_server_of_ones_own_goes_when_it_is_dropped() {
     assert!(!directory.exists());
     assert!(!std::path::Path::new("/proc").join(pid.trim()).exists());
     let wrong = settings(&[("MYSQL_SET", "no_such_setting=1"), ("SCALE", "1000")]);
-    let text = told_by(Mariadb.start("temp:mariadb", &wrong, &Stop::new(), &Unwatched));
+    let text = told_by(Mariadb::SLOB.start("temp:mariadb", &wrong, &Stop::new(), &Unwatched));
     assert!(text.contains("no_such_setting") || text.contains("no-such-setting"), "{text}");
 }

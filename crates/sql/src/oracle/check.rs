@@ -1,12 +1,21 @@
 //! Verifying a data set: after a load, and by `assay check`.
 
+use super::Oracle;
 use super::marker::Marker;
 use super::session::{Bind, OraError, Session, told};
 use super::sql;
 use crate::checked::{Findings, Level, damaged, scattered};
+use crate::slob::{Checked, Job};
 use assay_measure::record::Figure;
 use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS};
 use assay_run::engine::EngineError;
+
+/// Verifies one SLOB schema of a check.
+pub(super) fn each(job: &Job<Oracle, Checked>, reader: &mut Box<dyn Session>, n: u32) -> Result<Findings, EngineError> {
+    let found = schema(&mut **reader, &job.what.marker, n, job.what.level)?;
+    job.checked();
+    Ok(found)
+}
 
 /// Verifies one SLOB schema.
 ///

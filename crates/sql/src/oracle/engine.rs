@@ -38,7 +38,8 @@ pub(super) fn open(site: Site, plan: &Plan, settings: &Settings, stop: &Stop) ->
     if plan.update_pct > 0 {
         server.refuse_read_only()?;
     }
-    let marked = marker::ours(&mut *session, &address.data)?;
+    let marked =
+        marker::find(&mut *session, &address.data)?.ok_or_else(|| super::claim::nothing_here(&address.data))?;
     let place = format!("the schema of user {}", address.data.user);
     marked.refuse_changed(plan, &place, "block")?;
     drop(session);

@@ -10,7 +10,7 @@ use super::claim::MISSING;
 use super::session::{Bind, OraError, Session, told};
 use super::sql::{self, CLAIM, DATA_SET, SCHEMAS};
 use crate::marked::At;
-pub(super) use crate::marked::{FORMAT, Found, Marked, Marker};
+pub(super) use crate::marked::{FORMAT, Marked, Marker};
 use assay_run::engine::EngineError;
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 /// # Errors
 /// `Unusable` for a user who has tables and no marker of ours, a newer format, triggers on its tables, no privilege;
 /// `Damaged` for a marker that says something no assay wrote.
-pub(super) fn find(session: &mut dyn Session, door: &Door) -> Result<Found, EngineError> {
+pub(super) fn find(session: &mut dyn Session, door: &Door) -> Result<Option<Marked>, EngineError> {
     let doing = format!("reading the tables of user {}", door.user);
     let doing = told(&doing);
     let content: BTreeSet<String> = session
@@ -32,7 +32,7 @@ pub(super) fn find(session: &mut dyn Session, door: &Door) -> Result<Found, Engi
     let has_row =
         content.contains(DATA_SET) && session.number("select count(*) from assay_data_set", &[]).map_err(&doing)? > 0;
     if content.iter().all(|name| marks.contains(name)) && !has_row {
-        return Ok(Found::Nothing);
+        return Ok(None);
     }
     if !has_row || !content.contains(SCHEMAS) {
         let some: Vec<&str> = content.iter().take(3).map(String::as_str).collect();
@@ -57,15 +57,7 @@ pub(super) fn find(session: &mut dyn Session, door: &Door) -> Result<Found, Engi
     let mut ours: BTreeSet<String> = schemas.flat_map(|n| [sql::rows_table(*n), sql::scan_table(*n)]).collect();
     ours.extend(marks);
     marked.foreign = content.difference(&ours).cloned().collect();
-    Ok(Found::Ours(Box::new(marked)))
-}
-
-/// The data set of a user; an error where there is none.
-pub(super) fn ours(session: &mut dyn Session, door: &Door) -> Result<Marked, EngineError> {
-    match find(session, door)? {
-        Found::Ours(marked) => Ok(*marked),
-        Found::Nothing => Err(super::claim::nothing_here(door)),
-    }
+    Ok(Some(marked))
 }
 
 fn read(session: &mut dyn Session, door: &Door) -> Result<Marked, EngineError> {

@@ -27,24 +27,21 @@ mod stats;
 #[cfg(test)]
 mod tests;
 
-use crate::checked::{Findings, Level};
 use crate::claim::Purpose;
+use crate::marked::Marked;
+use crate::place::Place;
+use crate::slob::{Dialect, Job, Jobs, SlobOn};
 use address::Address;
 use assay_measure::config::{ParamDef, Settings};
 use assay_run::dataset::lines::text;
-use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Target};
+use assay_run::engine::{Engine, EngineError, Line, Progress, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use attached::Site;
-use marker::{Found, Marked};
+use attached::{Site, Token};
 use server::Server;
-use session::{Session, Way, told};
-use std::sync::{Arc, mpsc};
+use session::{Id, Session, Way, told};
+use std::sync::Arc;
 use std::time::Duration;
-
-/// Between two looks at a check that goes on.
-const TICK: Duration = Duration::from_millis(100);
-const LOOKS: u32 = 50;
 
 /// `oracle://user@//host:port/service`.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +50,184 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// The target, by Oracle's own driver.
-    pub const DRIVEN: Self = Self { way: driver };
+    /// SLOB on it, by Oracle's own driver.
+    pub const TARGET: &dyn Target = &Self::SLOB;
+    pub(crate) const SLOB: SlobOn<Self> = SlobOn(Self { way: driver });
+}
+
+/// A command's way and address.
+#[derive(Clone)]
+pub(crate) struct Visit {
+    way: Arc<dyn Way>,
+    address: Address,
+    /// Requested; empty: the user's own.
+    tablespace: String,
+}
+
+impl Visit {
+    /// A session of the data set's owner.
+    fn open(&self) -> Result<Box<dyn Session>, EngineError> {
+        self.way.open(&self.address.data, self.address.answer)
+    }
+
+    /// One that reads or writes whole tables.
+    fn reader(&self) -> Result<Box<dyn Session>, EngineError> {
+        let mut reader = self.open()?;
+        reader.patience(self.address.long).map_err(told("preparing the check"))?;
+        Ok(reader)
+    }
+}
+
+/// A claim, which its session does nothing else for, and the session that works under it.
+pub(crate) struct Held {
+    claim: claim::Claim,
+    keeper: Box<dyn Session>,
+}
+
+impl Jobs for Oracle {
+    type At = Visit;
+    type Session = Box<dyn Session>;
+    type Worker = Box<dyn Session>;
+    type Id = Id;
+
+    /// They end what they do, or are cancelled.
+    const LEFT_AFTER: Option<Duration> = Some(Duration::from_secs(5));
+
+    fn id(worker: &Box<dyn Session>) -> Id {
+        worker.id()
+    }
+
+    fn interrupt(at: &Visit, keeper: &mut Box<dyn Session>, working: &[Id], again: bool) {
+        if again {
+            return;
+        }
+        let Ok(server) = Server::ask(&mut **keeper, &at.tablespace) else {
+            return;
+        };
+        for id in working {
+            let token = Token::new(&at.way, &at.address, *id, server.major);
+            // Nobody waits for that.
+            std::thread::spawn(move || crate::watch::Cancel::cancel(&token));
+        }
+    }
+
+    fn alive(keeper: &mut Box<dyn Session>) -> Result<(), EngineError> {
+        match keeper.number(sql::LIFE, &[]) {
+            Err(error) if error.is_fatal() => {
+                Err(EngineError::Unusable(format!("the server stopped answering, on another connection too ({error})")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Dialect for Oracle {
+    const NAME: &'static str = "oracle";
+    const FORM: &'static str = address::FORM;
+    const PARAMS: &'static [ParamDef] = params::PARAMS;
+    const ANSWER_TIMEOUT: &'static str = "ORACLE_ANSWER_TIMEOUT";
+
+    type Own = ();
+    type Found = Marked;
+    type Held = Held;
+    type LoadPlan = plan::LoadPlan;
+
+    fn at(&self, place: &Place, settings: &Settings) -> Result<Visit, EngineError> {
+        // Where the driver was not compiled in, no password is asked for first.
+        Ok(Visit {
+            way: (self.way)()?,
+            address: Address::new(place.server()?.0, settings)?,
+            tablespace: settings.text("ORACLE_TABLESPACE").to_owned(),
+        })
+    }
+
+    fn open(at: &Visit) -> Result<Box<dyn Session>, EngineError> {
+        at.open()
+    }
+
+    fn claim(at: &Visit, purpose: Purpose) -> Result<Option<Held>, EngineError> {
+        let mut keeper = at.open()?;
+        let tablespace = match purpose {
+            Purpose::Prepare => Some(Server::ask(&mut *keeper, &at.tablespace)?.tablespace.name),
+            _ => None,
+        };
+        let claim = claim::take_if_there(&*at.way, &at.address, purpose, tablespace.as_deref())?;
+        Ok(claim.map(|claim| Held { claim, keeper }))
+    }
+
+    fn session(held: &mut Held) -> &mut Box<dyn Session> {
+        &mut held.keeper
+    }
+
+    fn find(session: &mut Box<dyn Session>, at: &Visit) -> Result<Option<Marked>, EngineError> {
+        Server::ask(&mut **session, &at.tablespace)?;
+        marker::find(&mut **session, &at.address.data)
+    }
+
+    fn nothing(at: &Visit) -> EngineError {
+        claim::nothing_here(&at.address.data)
+    }
+
+    fn plan(
+        session: &mut Box<dyn Session>,
+        at: &Visit,
+        settings: &Settings,
+        schemas: u32,
+    ) -> Result<plan::LoadPlan, EngineError> {
+        plan::LoadPlan::new(&mut **session, &at.address.data, settings, schemas)
+    }
+
+    fn plan_lines(plan: &plan::LoadPlan) -> Vec<Line> {
+        plan.lines()
+    }
+
+    fn load(
+        at: &Visit,
+        plan: plan::LoadPlan,
+        keeper: &mut Box<dyn Session>,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError> {
+        load::run(at, plan, keeper, stop, progress)
+    }
+
+    fn check(
+        at: &Visit,
+        found: &Marked,
+        keeper: &mut Box<dyn Session>,
+        settings: &Settings,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Line>, EngineError> {
+        let job = Job::<Self, _>::check(at, found, settings);
+        Ok(job.run(1, (|job| job.at.reader(), check::each), keeper, stop, progress)?.lines())
+    }
+
+    fn going(_: &mut Box<dyn Session>, at: &Visit, found: &Marked) -> Result<Vec<Line>, EngineError> {
+        Ok(found.going(text("user", "Owner", at.address.data.user.clone()), "the user and the tablespace"))
+    }
+
+    fn remove(_: &Visit, held: Held, found: &Marked) -> Result<(), EngineError> {
+        let Held { claim, keeper: mut session } = held;
+        let doing = told("removing the data set");
+        for n in found.loaded.union(&found.loading) {
+            marker::remove(&mut *session, *n).map_err(&doing)?;
+        }
+        marker::remove_all(&mut *session).map_err(&doing)?;
+        drop(claim);
+        claim::remove(&mut *session).map_err(&doing)
+    }
+
+    fn run(
+        at: Visit,
+        plan: &Plan,
+        settings: &Settings,
+        stop: &Stop,
+        _progress: &dyn Progress,
+    ) -> Result<Box<dyn Engine>, EngineError> {
+        let claim = claim::take(&*at.way, &at.address, Purpose::Run, None)?;
+        engine::open(Site { way: at.way, address: at.address, claim }, plan, settings, stop)
+    }
 }
 
 #[cfg(feature = "oracle")]
@@ -68,217 +241,4 @@ fn driver() -> Result<Arc<dyn Way>, EngineError> {
         "this assay was built without the driver of Oracle; build it with `cargo build --release --features full`"
             .to_owned(),
     ))
-}
-
-/// A command's way and address.
-pub(crate) struct Visit {
-    way: Arc<dyn Way>,
-    address: Address,
-    /// Requested; empty: the user's own.
-    tablespace: String,
-}
-
-impl Oracle {
-    fn visit(&self, location: &str, settings: &Settings) -> Result<Visit, EngineError> {
-        // Where the driver was not compiled in, no password is asked for first.
-        Ok(Visit {
-            way: (self.way)()?,
-            address: Address::new(location, settings)?,
-            tablespace: settings.text("ORACLE_TABLESPACE").to_owned(),
-        })
-    }
-}
-
-impl Visit {
-    /// A session of the data set's owner.
-    fn open(&self) -> Result<Box<dyn Session>, EngineError> {
-        self.way.open(&self.address.data, self.address.answer)
-    }
-
-    fn claim(&self, purpose: Purpose, tablespace: Option<&str>) -> Result<claim::Claim, EngineError> {
-        claim::take(&*self.way, &self.address, purpose, tablespace)
-    }
-
-    fn ours(&self) -> Result<Marked, EngineError> {
-        let mut session = self.open()?;
-        marker::ours(&mut *session, &self.address.data)
-    }
-
-    /// What is read of a data set that this command has not claimed.
-    fn settled<T>(&self, find: impl FnMut() -> Result<T, EngineError>) -> Result<T, EngineError> {
-        crate::claim::settled(find, || claim::take_if_there(&*self.way, &self.address, Purpose::Series, None))
-    }
-}
-
-impl Target for Oracle {
-    fn name(&self) -> &'static str {
-        "oracle"
-    }
-
-    fn form(&self) -> &'static str {
-        address::FORM
-    }
-
-    fn params(&self) -> &'static [ParamDef] {
-        params::PARAMS
-    }
-
-    fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
-        let visit = self.visit(location, settings)?;
-        let mut session = visit.open()?;
-        Server::ask(&mut *session, &visit.tablespace)?;
-        let found = visit.settled(|| marker::find(&mut *session, &visit.address.data))?;
-        let data = match found {
-            Found::Ours(marked) => marked.data_set(),
-            Found::Nothing => None,
-        };
-        Ok(data.map_or(Presence::Absent { harmless: false }, Presence::Present))
-    }
-
-    fn plan_prepare(&self, location: &str, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
-        let visit = self.visit(location, settings)?;
-        let mut session = visit.open()?;
-        let plan = visit.settled(|| plan::LoadPlan::new(&mut *session, &visit.address.data, settings, schemas))?;
-        Ok(plan.lines())
-    }
-
-    fn prepare(
-        &self,
-        location: &str,
-        settings: &Settings,
-        schemas: u32,
-        stop: &Stop,
-        progress: &dyn Progress,
-    ) -> Result<Vec<Line>, EngineError> {
-        let visit = self.visit(location, settings)?;
-        let mut keeper = visit.open()?;
-        let server = Server::ask(&mut *keeper, &visit.tablespace)?;
-        let _claim = visit.claim(Purpose::Prepare, Some(&server.tablespace.name))?;
-        let plan = plan::LoadPlan::new(&mut *keeper, &visit.address.data, settings, schemas)?;
-        load::run(&plan, &visit.way, &visit.address, &mut *keeper, stop, progress)
-    }
-
-    fn check(
-        &self,
-        location: &str,
-        settings: &Settings,
-        stop: &Stop,
-        progress: &dyn Progress,
-    ) -> Result<Vec<Line>, EngineError> {
-        let visit = self.visit(location, settings)?;
-        let _claim = visit.claim(Purpose::Check, None)?;
-        let marked = visit.ours()?;
-        let level = Level::asked(settings);
-        let findings = verify(&visit, &marked, level, stop, progress)?;
-        let mut lines = findings.lines();
-        if !marked.foreign.is_empty() {
-            let others = marked.foreign.join(", ");
-            lines.push(text("foreign", "Not of this data set", others));
-        }
-        Ok(lines)
-    }
-
-    fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        let visit = self.visit(location, settings)?;
-        let mut session = visit.open()?;
-        let marked = visit.settled(|| marker::ours(&mut *session, &visit.address.data))?;
-        Ok(going(&visit.address, &marked))
-    }
-
-    fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        let visit = self.visit(location, settings)?;
-        let claim = visit.claim(Purpose::Destroy, None)?;
-        let mut session = visit.open()?;
-        let marked = marker::ours(&mut *session, &visit.address.data)?;
-        let doing = told("removing the data set");
-        for n in marked.loaded.union(&marked.loading) {
-            marker::remove(&mut *session, *n).map_err(&doing)?;
-        }
-        marker::remove_all(&mut *session).map_err(&doing)?;
-        drop(claim);
-        claim::remove(&mut *session).map_err(&doing)?;
-        Ok(going(&visit.address, &marked))
-    }
-
-    fn share(&self, location: &str, settings: &Settings) -> Result<Option<Box<dyn Send>>, EngineError> {
-        let visit = self.visit(location, settings)?;
-        Ok(Some(Box::new(visit.claim(Purpose::Series, None)?)))
-    }
-
-    fn open(
-        &self,
-        location: &str,
-        plan: &Plan,
-        settings: &Settings,
-        stop: &Stop,
-        _progress: &dyn Progress,
-    ) -> Result<Box<dyn Engine>, EngineError> {
-        let visit = self.visit(location, settings)?;
-        let claim = visit.claim(Purpose::Run, None)?;
-        let site = Site { way: visit.way, address: visit.address, claim };
-        engine::open(site, plan, settings, stop)
-    }
-}
-
-/// Verifies every loaded schema. Reading a large table takes as long as it takes, on a thread that is left alone when the
-/// server shows no life.
-fn verify(
-    visit: &Visit,
-    marked: &Marked,
-    level: Level,
-    stop: &Stop,
-    progress: &dyn Progress,
-) -> Result<Findings, EngineError> {
-    let mut keeper = visit.open()?;
-    let mut reader = visit.open()?;
-    reader.patience(visit.address.long).map_err(told("preparing the check"))?;
-    let (marker, loaded) = (marked.marker.clone(), marked.loaded.clone());
-    let each = (marker.scale + marker.scan_blocks) * marker.block_bytes;
-    let (total, mut done) = (each * loaded.len() as u64, 0);
-    let (tell, told) = mpsc::channel();
-    let stopped = stop.clone();
-    std::thread::spawn(move || {
-        for n in loaded {
-            let found = if stopped.requested() {
-                Err(EngineError::Interrupted)
-            } else {
-                check::schema(&mut *reader, &marker, n, level)
-            };
-            let ends = found.is_err();
-            // Nobody may wait any more.
-            if tell.send(found).is_err() || ends {
-                return;
-            }
-        }
-    });
-    let (mut findings, mut waits) = (Findings::default(), 0_u32);
-    progress.update("check", 0, total);
-    loop {
-        match told.recv_timeout(TICK) {
-            Ok(found) => {
-                findings.merge(&found?);
-                done += each;
-                progress.update("check", done, total);
-            }
-            Err(mpsc::RecvTimeoutError::Disconnected) if done == total => return Ok(findings),
-            Err(mpsc::RecvTimeoutError::Disconnected) => {
-                return Err(EngineError::Unusable("the checking thread ended without a result".to_owned()));
-            }
-            Err(mpsc::RecvTimeoutError::Timeout) if stop.abandoned() => {
-                return Err(EngineError::Interrupted);
-            }
-            Err(mpsc::RecvTimeoutError::Timeout) => {
-                waits += 1;
-                if waits.is_multiple_of(LOOKS) {
-                    load::alive(&mut *keeper)?;
-                }
-            }
-        }
-    }
-}
-
-/// What goes with a data set, and what stays.
-fn going(address: &Address, marked: &Marked) -> Vec<Line> {
-    let place = text("user", "Owner", address.data.user.clone());
-    marked.going(place, "the user and the tablespace")
 }

@@ -17,7 +17,7 @@ const INDEX_ROW_BYTES: u64 = 20;
 
 /// Everything a load has decided.
 #[derive(Clone, Debug)]
-pub(super) struct LoadPlan {
+pub(crate) struct LoadPlan {
     pub(super) server: Server,
     wanted: Wanted,
 }
@@ -57,7 +57,7 @@ impl LoadPlan {
         }
         let found = marker::find(session, door)?;
         let place = format!("the schema of user {}", server.user);
-        let wanted = Wanted::new(found, (settings, schemas), (block, "block"), &place)?;
+        let wanted = Wanted::new(found, (settings, schemas), (block, "block"), &place, |_| ())?;
         let plan = Self { server, wanted };
         plan.server.refuse_too_large(plan.data_bytes() + plan.index_bytes())?;
         Ok(plan)

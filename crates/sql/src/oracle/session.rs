@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// A value for a placeholder of a statement, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bind<'a> {
+pub(crate) enum Bind<'a> {
     /// A whole number.
     Int(i64),
     /// Text.
@@ -20,7 +20,7 @@ pub(super) enum Bind<'a> {
 
 /// How the server knows a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Id {
+pub(crate) struct Id {
     /// Of the session.
     pub(super) sid: u32,
     /// Tells sessions apart that had the same number.
@@ -28,10 +28,10 @@ pub(super) struct Id {
 }
 
 /// Rows as text; `None` is NULL.
-pub(super) type Rows = Vec<Vec<Option<String>>>;
+pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
 /// One session. A failed call leaves it usable unless the error [is fatal](OraError::is_fatal).
-pub(super) trait Session: Send {
+pub(crate) trait Session: Send {
     /// Which one it is.
     fn id(&self) -> Id;
 
@@ -65,7 +65,7 @@ pub(super) trait Session: Send {
 }
 
 /// How sessions are opened.
-pub(super) trait Way: Send + Sync {
+pub(crate) trait Way: Send + Sync {
     /// Logs in. No answer is waited for longer than `answer`, nor the login as a whole: a statement is interrupted after
     /// half of it.
     ///
@@ -76,7 +76,7 @@ pub(super) trait Way: Send + Sync {
 
 /// Why a server did not do as asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct OraError {
+pub(crate) struct OraError {
     /// NNNNN of ORA-NNNNN; none where no server said it.
     pub(super) code: Option<u32>,
     /// What was said.
@@ -155,7 +155,7 @@ impl std::fmt::Display for OraError {
 }
 
 /// Says what was being done when the server refused, and the way out where there is one.
-pub(super) fn told(doing: &str) -> impl Fn(OraError) -> EngineError + '_ {
+pub(crate) fn told(doing: &str) -> impl Fn(OraError) -> EngineError + '_ {
     move |error| {
         let way_out = match error.code {
             Some(942 | 1031) => {

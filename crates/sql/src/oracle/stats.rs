@@ -293,8 +293,7 @@ impl ServerStats {
         let answer = read(&mut *session, self.views).and_then(|views| {
             match claim::holders(&mut *session, &self.owner) {
                 Ok(holders) if !state.claim_ended => {
-                    let ids: Vec<u64> = holders.into_iter().map(|(sid, _)| sid).collect();
-                    state.company.note(&ids);
+                    state.company.note(holders.into_iter().map(|(sid, who)| (sid, format!("{who}, "))));
                 }
                 Err(error) if error.is_fatal() => return Err(error),
                 // Who may not see locks learns nothing of others, and all the rest.

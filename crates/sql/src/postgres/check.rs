@@ -2,17 +2,14 @@
 //!
 //! Everything is asked of the server with the rights of the tables' owner; no extension is needed.
 
-use super::claim::{self, Purpose};
-use super::growth::{self, Grown};
 use super::layout::{Names, column_names, index_name, literal, rows_name, scan_name};
-use super::marker::{self, Found, Marker, Ours};
-use super::own;
-use super::own::told;
-use super::server::Server;
-use super::site::Guard;
+use super::marker::{Marker, Ours, Own};
+use super::own::{self, told};
+use super::site::{Guard, Owner};
 use super::wire::{Connection, Rows};
+use super::{At, Postgres, growth};
 use crate::checked::{Findings, Level, scattered};
-use crate::place::Place;
+use crate::slob::{Checked, Job};
 use assay_measure::config::Settings;
 use assay_measure::record::Figure;
 use assay_run::dataset::lines::{decimal, text};
@@ -27,74 +24,73 @@ const SAMPLES: u64 = 12_000;
 
 /// What is verified.
 pub(super) struct Subject<'a> {
-    pub(super) names: &'a Names,
+    pub(super) at: &'a At,
     pub(super) marker: &'a Marker,
     /// SLOB schema.
     pub(super) n: u32,
-    pub(super) work_unit: u64,
     pub(super) level: Level,
 }
 
-/// Checks the data set of a server.
+impl Subject<'_> {
+    fn names(&self) -> &Names {
+        &self.at.names
+    }
+}
+
+/// What a check goes by: its session acts as the owner.
+struct Acting {
+    owner: Owner,
+    checked: Checked<Own>,
+}
+
+/// Checks a data set that is claimed.
 ///
 /// # Errors
-/// `Damaged` with the first violation; `Unusable` when there is none or somebody changes it; `Interrupted`.
+/// `Damaged` with the first violation; `Interrupted`; the server's.
 pub(super) fn check(
-    place: &Place,
+    at: &At,
+    ours: &Ours,
+    keeper: &mut Connection,
     settings: &Settings,
     stop: &Stop,
     progress: &dyn Progress,
 ) -> Result<Vec<Line>, EngineError> {
     let begun = Instant::now();
-    let names = Names::new(settings)?;
-    let options = own::options(place)?;
-    let mut connection = claim::take(&options, &names, Purpose::Check)?;
-    Server::ask(&mut connection)?;
-    let ours = match marker::find(&mut connection, &names)? {
-        Found::Ours(ours) => ours,
-        Found::Nothing | Found::Empty(_) => return Err(nothing_here(&names)),
-    };
-    let level = Level::asked(settings);
-    let marked = &ours.marked;
-    let marker = &marked.marker;
-    let tables = marked.tables(&names, |_| true);
-    let mut guard = Guard::stand(&options, &names, &ours.owner, &tables, false)?;
-    ours.owner.act(&mut connection)?;
-    let grown = growth::find(&mut connection, &names, marked)?;
+    let (names, marked) = (&at.names, &ours.marked);
+    let tables = marked.tables(names, |_| true);
+    let mut guard = Guard::stand(&at.options, names, &ours.owner, &tables, false)?;
+    ours.owner.act(keeper)?;
+    let grown = growth::find(keeper, names, marked)?;
     if growth::too_far(&grown) {
         return Err(EngineError::Damaged(growth::told_of(&grown)));
     }
-    let pages = (marker.scale + marker.scan_blocks) * marker.block_bytes;
-    let total = pages * marked.loaded.len() as u64;
-    let mut findings = Findings::default();
-    for (done, n) in (0_u64..).zip(&marked.loaded) {
-        if stop.requested() {
-            return Err(EngineError::Interrupted);
-        }
-        progress.update("check", done * pages, total);
-        let work_unit = settings.int("WORK_UNIT");
-        let subject = Subject { names: &names, marker, n: *n, work_unit, level };
-        findings.merge(&verify(&mut connection, &subject)?);
-    }
-    progress.update("check", total, total);
+    let checked = Checked::of(marked, settings);
+    let total_bytes = checked.bytes() * marked.loaded.len() as u64;
+    let what = Acting { owner: ours.owner.clone(), checked };
+    let loaded = marked.loaded.iter().copied().collect();
+    let job = Job::<Postgres, _>::new(at, what, ("check", total_bytes), loaded);
+    let findings = job.run(1, (reader, each), keeper, stop, progress)?;
     guard.end();
-    connection.close();
     let mut lines = findings.lines();
-    lines.extend(besides(&ours, &grown));
+    if !grown.is_empty() {
+        lines.push(text("grown", "Grown since the load", growth::told_of(&grown)));
+    }
     lines.push(decimal("check_s", "Check time, s", begun.elapsed().as_secs_f64()));
     Ok(lines)
 }
 
-/// What is to be told of a sound data set besides.
-fn besides(ours: &Ours, grown: &[Grown]) -> Vec<Line> {
-    let mut lines = Vec::new();
-    if !grown.is_empty() {
-        lines.push(text("grown", "Grown since the load", growth::told_of(grown)));
-    }
-    if !ours.marked.foreign.is_empty() {
-        lines.push(text("foreign", "Foreign objects in the same schema", ours.marked.foreign.join(", ")));
-    }
-    lines
+fn reader(job: &Job<Postgres, Acting>) -> Result<Connection, EngineError> {
+    let mut connection = own::connect(&job.at.options).map_err(told("connecting"))?;
+    job.what.owner.act(&mut connection)?;
+    Ok(connection)
+}
+
+fn each(job: &Job<Postgres, Acting>, connection: &mut Connection, n: u32) -> Result<Findings, EngineError> {
+    let checked = &job.what.checked;
+    let subject = Subject { at: &job.at, marker: &checked.marker, n, level: checked.level };
+    let findings = verify(connection, &subject)?;
+    job.done(checked.bytes());
+    Ok(findings)
 }
 
 /// The refusal of a database without a data set.
@@ -226,7 +222,7 @@ impl Prober<'_> {
             literal(&format!("{{{}}}", columns.join(","))),
             literal(&index_name(subject.n)),
             literal(&index_name(subject.n)),
-            literal(subject.names.schema()),
+            literal(subject.names().schema()),
             literal(name),
         ));
         let rows = row.map_err(told(&self.doing))?.rows;
@@ -256,7 +252,7 @@ impl Prober<'_> {
         let [rows, least, most, out_of_place] = self.numbers(&format!(
             "select count(*), coalesce(min(custid), 0), coalesce(max(custid), 0), count(*) filter (where custid <> place) \
              from (select custid, row_number() over (order by custid) as place from {}) as keys",
-            self.subject.names.rows_table(self.subject.n)
+            self.subject.names().rows_table(self.subject.n)
         ))?;
         self.sql("set enable_seqscan = on; set enable_bitmapscan = on")?;
         let name = rows_name(self.subject.n);
@@ -272,7 +268,7 @@ impl Prober<'_> {
         let subject = self.subject;
         let scale = subject.marker.scale;
         let name = rows_name(subject.n);
-        let mut table = subject.names.rows_table(subject.n);
+        let mut table = subject.names().rows_table(subject.n);
         if subject.level != Level::Full && scale > SAMPLES {
             let percent = SAMPLES as f64 * 100.0 / scale as f64;
             table += &format!(" tablesample system ({percent}) repeatable ({})", subject.n);
@@ -309,7 +305,7 @@ impl Prober<'_> {
 
     fn scan_rows(&mut self) -> Result<(), EngineError> {
         let wanted = self.subject.marker.scan_blocks;
-        let table = self.subject.names.scan_table(self.subject.n);
+        let table = self.subject.names().scan_table(self.subject.n);
         let [rows] = self.numbers(&format!("select count(c2) from {table}"))?;
         self.holds(rows == wanted, || format!("{} has {rows} rows; {wanted} are expected", scan_name(self.subject.n)))
     }
@@ -318,13 +314,13 @@ impl Prober<'_> {
     /// room for a version are on pages that were added, and dead entries of the index lead to where they were.
     fn probe(&mut self, table_pages: u64) -> Result<u64, EngineError> {
         let scale = self.subject.marker.scale;
-        let width = self.subject.work_unit.min(scale);
+        let width = self.subject.at.work_unit.min(scale);
         let starts = scale - width + 1;
         let first = u64::from(self.subject.n).wrapping_mul(0x9e37_79b9_7f4a_7c15) % starts + 1;
         self.sql("set enable_seqscan = off; set enable_indexscan = off; set enable_indexonlyscan = off; set enable_bitmapscan = on")?;
         let plan = self.explained(&format!(
             "select count(c2) from {} where custid between {first} and {}",
-            self.subject.names.rows_table(self.subject.n),
+            self.subject.names().rows_table(self.subject.n),
             first + width - 1
         ))?;
         self.sql("set enable_seqscan = on; set enable_indexscan = on; set enable_indexonlyscan = on")?;

@@ -10,9 +10,8 @@ use super::own::{connect, told};
 use super::wire::Connection;
 pub(super) use crate::claim::Purpose;
 use crate::claim::SERIES;
-use assay_run::engine::{EngineError, Remarks};
+use assay_run::engine::EngineError;
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 /// How long a claim waits for its holder: a server process learns of its client's end only after it, and an assay that
@@ -111,84 +110,12 @@ pub(super) fn holders_json(schema: &str, database: u32) -> String {
     )
 }
 
-/// The claim of a run, as one reading after the other shows it.
-#[derive(Debug)]
-pub(super) struct Company {
-    own_pid: i32,
-    begun: Instant,
-    /// By server process.
-    others: BTreeMap<i32, Other>,
-    /// When it was first seen to be gone.
-    lost: Option<Duration>,
-    /// It was given back.
-    ended: bool,
-}
-
-/// Another run on the data set.
-#[derive(Debug)]
-struct Other {
-    name: String,
-    from: Duration,
-    until: Duration,
-}
-
-impl Company {
-    /// Of the claim that this server process holds.
-    pub(super) fn of(own_pid: i32) -> Self {
-        Self { own_pid, begun: Instant::now(), others: BTreeMap::new(), lost: None, ended: false }
-    }
-
-    /// Takes the holders of a reading; none where the reading failed.
-    pub(super) fn note(&mut self, holders: Option<&Value>) {
-        let Some(holders) = holders.and_then(Value::as_array) else {
-            return;
-        };
-        let now = self.begun.elapsed();
-        let mut own = false;
-        for holder in holders {
-            let pid = holder["pid"].as_i64().and_then(|pid| pid.try_into().ok());
-            let Some(pid) = pid else { continue };
-            if pid == self.own_pid {
-                own = true;
-                continue;
-            }
-            let name = holder["name"].as_str().unwrap_or("unnamed");
-            if name.starts_with(&format!("assay {SERIES}")) {
-                continue;
-            }
-            let other =
-                self.others.entry(pid).or_insert_with(|| Other { name: name.to_owned(), from: now, until: now });
-            other.until = now;
-        }
-        if !own && !self.ended {
-            self.lost.get_or_insert(now);
-        }
-    }
-
-    /// The claim is given back: that it is gone then is no loss.
-    pub(super) fn end(&mut self) {
-        self.ended = true;
-    }
-
-    /// What the record has to say of it.
-    pub(super) fn remark(&self, remarks: &mut Remarks) {
-        for (pid, other) in &self.others {
-            remarks.warnings.push(format!(
-                "Another run used this data set at the same time: {} (server process {pid}), seen from {:.0} s to \
-                 {:.0} s after this run claimed it. The figures show both loads together; repeat the run alone, or \
-                 name another data set with PG_SCHEMA.",
-                other.name,
-                other.from.as_secs_f64(),
-                other.until.as_secs_f64()
-            ));
-        }
-        if let Some(at) = self.lost {
-            remarks.invalid.push(format!(
-                "the claim on the data set was lost {:.0} s after it was taken (server process {} ended): after \
-                 that, other commands could change or remove its tables",
-                at.as_secs_f64(),
-                self.own_pid
-            ));
-        }
-    }
+/// Those of such a reading that are no series: no load that a run in it could meet.
+pub(super) fn holders_of(json: &Value) -> impl Iterator<Item = (u64, String)> {
+    let all = json.as_array().into_iter().flatten();
+    all.filter_map(|holder| {
+        let name = holder["name"].as_str().unwrap_or("unnamed");
+        let is_series = name.starts_with(&format!("assay {SERIES}"));
+        Some((holder["pid"].as_u64()?, format!("{name}, "))).filter(|_| !is_series)
+    })
 }

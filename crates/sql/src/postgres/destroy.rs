@@ -2,49 +2,38 @@
 //!
 //! Nothing is dropped that the marker does not name, and never with CASCADE: what somebody built on our tables stops us.
 
-use super::check::nothing_here;
-use super::claim::{self, Purpose};
+use super::At;
 use super::layout::{Names, literal};
-use super::marker::{self, Found, Ours};
-use super::own;
+use super::marker::{self, Ours};
 use super::own::told;
-use super::prepare::{connect, drop_schemas, in_transaction};
+use super::prepare::{drop_schemas, in_transaction};
 use super::server::Server;
 use super::site::Guard;
 use super::wire::Connection;
-use crate::place::Place;
-use assay_measure::config::Settings;
 use assay_run::dataset::lines::{bytes, count, text};
 use assay_run::engine::{EngineError, Line};
 
-/// What would be removed.
+/// What goes, how much it is, and who uses it now.
 ///
 /// # Errors
-/// There is no data set of ours; the server takes no writes.
-pub(super) fn plan(place: &Place, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-    let names = Names::new(settings)?;
-    let mut connection = connect(place)?;
-    let ours = look(&mut connection, &names)?;
-    let mut lines = lines(&mut connection, &names, &ours)?;
-    let users = users(&mut connection, &names)?;
+/// The server's; a standby removes nothing.
+pub(super) fn going(connection: &mut Connection, names: &Names, ours: &Ours) -> Result<Vec<Line>, EngineError> {
+    Server::ask(connection)?.refuse_read_only()?;
+    let mut lines = lines(connection, names, ours)?;
+    let users = users(connection, names)?;
     if !users.is_empty() {
         lines.push(text("in_use_by", "Sessions that use it now", users.join("; ")));
     }
-    connection.close();
     Ok(lines)
 }
 
-/// Removes what the marker names.
+/// Removes a data set that is claimed.
 ///
 /// # Errors
-/// As [`plan`]; somebody uses it, or something else was built on its tables.
-pub(super) fn destroy(place: &Place, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-    let names = Names::new(settings)?;
-    let options = own::options(place)?;
-    let mut connection = claim::take(&options, &names, Purpose::Destroy)?;
-    let ours = look(&mut connection, &names)?;
-    let lines = lines(&mut connection, &names, &ours)?;
-    let users = users(&mut connection, &names)?;
+/// `Unusable`: it is in use, or something depends on it; the server's.
+pub(super) fn remove(at: &At, mut connection: Connection, ours: &Ours) -> Result<(), EngineError> {
+    let names = &at.names;
+    let users = users(&mut connection, names)?;
     if !users.is_empty() {
         return Err(EngineError::Unusable(format!(
             "the data set in schema {} is in use: {}; wait until these sessions end. Nothing was removed",
@@ -52,7 +41,7 @@ pub(super) fn destroy(place: &Place, settings: &Settings) -> Result<Vec<Line>, E
             users.join("; ")
         )));
     }
-    let dependent = dependent(&mut connection, &names, &ours)?;
+    let dependent = dependent(&mut connection, names, ours)?;
     if !dependent.is_empty() {
         return Err(EngineError::Unusable(format!(
             "other objects depend on the tables of schema {}: {}; drop them first. Nothing was removed",
@@ -63,23 +52,15 @@ pub(super) fn destroy(place: &Place, settings: &Settings) -> Result<Vec<Line>, E
     let marked = &ours.marked;
     let all: Vec<u32> = marked.loaded.union(&marked.loading).copied().collect();
     // To drop a table executes nothing that hangs on it; to change the marker would.
-    let mut guard = Guard::stand(&options, &names, &ours.owner, &[], true)?;
+    let mut guard = Guard::stand(&at.options, names, &ours.owner, &[], true)?;
     ours.owner.act(&mut connection)?;
-    drop_schemas(&names, &mut connection, &all)?;
+    drop_schemas(names, &mut connection, &all)?;
     guard.end();
-    let schema = if goes_with_it(&ours) { format!("; drop schema {}", names.schema_sql()) } else { String::new() };
-    let script = format!("begin; {}{schema}; commit", marker::drop_tables(&names));
+    let schema = if goes_with_it(ours) { format!("; drop schema {}", names.schema_sql()) } else { String::new() };
+    let script = format!("begin; {}{schema}; commit", marker::drop_tables(names));
     in_transaction(&mut connection, &script, "removing the marker")?;
     connection.close();
-    Ok(lines)
-}
-
-fn look(connection: &mut Connection, names: &Names) -> Result<Box<Ours>, EngineError> {
-    Server::ask(connection)?.refuse_read_only()?;
-    match marker::find(connection, names)? {
-        Found::Ours(ours) => Ok(ours),
-        Found::Nothing | Found::Empty(_) => Err(nothing_here(names)),
-    }
+    Ok(())
 }
 
 /// The PostgreSQL schema was made for the data set, and holds nothing else.

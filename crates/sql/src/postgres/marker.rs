@@ -19,7 +19,7 @@ const SCHEMAS_KEY: &str = "assay_schemas_pkey";
 
 /// What only a data set here has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Own {
+pub(crate) struct Own {
     /// Tablespace; empty is the database's own.
     pub(super) tablespace: String,
     /// Autovacuum was left on.
@@ -66,13 +66,19 @@ pub(super) enum Found {
 
 /// A data set and what else is in its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Ours {
+pub(crate) struct Ours {
     /// Its marker.
     pub(super) marked: Marked,
     /// Those of its relations that exist.
     pub(super) present: BTreeSet<String>,
     /// Whose it is.
     pub(super) owner: Owner,
+}
+
+impl AsRef<Marked> for Ours {
+    fn as_ref(&self) -> &Marked {
+        &self.marked
+    }
 }
 
 impl Marked {

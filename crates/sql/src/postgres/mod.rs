@@ -28,130 +28,195 @@ mod temp;
 mod testing;
 pub mod wire;
 
-use crate::place::{LOOK, Place};
+use crate::claim::Purpose;
+use crate::place::Place;
+use crate::slob::{Dialect, Jobs, SlobOn};
 use assay_measure::config::{ParamDef, Settings};
-use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Started, Target};
+use assay_run::engine::{Engine, EngineError, Line, Progress, Started, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
+use conninfo::ConnectOptions;
+use layout::Names;
+use marker::Found;
+use own::told;
+use prepare::LoadPlan;
+use server::Server;
+use wire::Connection;
 
 /// The parameter that says how long an answer may take.
 const PATIENCE: &str = "PG_ANSWER_TIMEOUT";
 
-/// `postgres://user@host:port/db`, with libpq's environment, service and password files.
+/// `postgres://user@host:port/db`.
 #[derive(Clone, Copy, Debug)]
 pub struct Postgres;
 
-impl Target for Postgres {
-    fn name(&self) -> &'static str {
-        "postgres"
+impl Postgres {
+    /// SLOB on it.
+    pub const TARGET: &dyn Target = &Self::SLOB;
+    pub(crate) const SLOB: SlobOn<Self> = SlobOn(Self);
+}
+
+/// Where a data set is or will be, and how to get there.
+#[derive(Clone)]
+pub(crate) struct At {
+    place: Place,
+    options: ConnectOptions,
+    names: Names,
+    /// Keys of a range that a check looks up.
+    work_unit: u64,
+}
+
+/// The version of a throw-away server that is asked for.
+fn version_of(place: &Place) -> Option<&str> {
+    match place {
+        Place::Temporary { version, .. } => version.as_deref(),
+        Place::Server { .. } => None,
+    }
+}
+
+impl Jobs for Postgres {
+    type At = At;
+    type Session = Connection;
+    type Worker = Connection;
+    type Id = i32;
+
+    fn id(worker: &Connection) -> i32 {
+        worker.backend_pid()
     }
 
-    fn form(&self) -> &'static str {
-        "postgres://USER@HOST:PORT/DB"
+    fn interrupt(_: &At, keeper: &mut Connection, working: &[i32], _again: bool) {
+        for pid in working {
+            // If it fails the session ends a little later by itself.
+            let _ = keeper.query(&format!("reset role; select pg_cancel_backend({pid})"));
+        }
     }
 
-    fn params(&self) -> &'static [ParamDef] {
-        params::PARAMS
+    fn close(worker: Connection) {
+        worker.close();
     }
+}
 
-    fn temporary(&self) -> &'static [&'static str] {
-        &[temp::BRAND.temp]
-    }
+impl Dialect for Postgres {
+    const NAME: &'static str = "postgres";
+    const FORM: &'static str = "postgres://USER@HOST:PORT/DB";
+    const PARAMS: &'static [ParamDef] = params::PARAMS;
+    const ANSWER_TIMEOUT: &'static str = PATIENCE;
+    const TEMPORARY: &'static [&'static str] = &[temp::BRAND.temp];
+    const SERVER_PARAMS: &'static [&'static str] = &["PG_SET", "PG_BIN", "PG_DIR"];
 
-    fn server_params(&self) -> &'static [&'static str] {
-        &["PG_SET", "PG_BIN", "PG_DIR"]
-    }
+    type Own = marker::Own;
+    type Found = marker::Ours;
+    type Held = Connection;
+    type LoadPlan = LoadPlan;
 
     fn start(
-        &self,
-        location: &str,
+        place: &Place,
         settings: &Settings,
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Option<Started>, EngineError> {
-        match Place::new(location)? {
-            Place::Temporary { version, .. } => temp::start(version.as_deref(), settings, stop, progress).map(Some),
-            Place::Server { .. } => match settings.text("PG_SET") {
-                "" => Ok(None),
-                given => Err(EngineError::Usage(format!(
-                    "--pg-set {given}: applies only to a temp:postgres server; this server already has its settings"
-                ))),
-            },
-        }
-    }
-
-    fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::of_process());
-        place.brief(LOOK);
         if let Place::Temporary { .. } = place {
-            return Ok(Presence::Absent { harmless: true });
+            return temp::start(version_of(place), settings, stop, progress).map(Some);
         }
-        Ok(place.presence(prepare::find(&place, settings)?))
+        match settings.text("PG_SET") {
+            "" => Ok(None),
+            given => Err(EngineError::Usage(format!(
+                "--pg-set {given}: applies only to a temp:postgres server; this server already has its settings"
+            ))),
+        }
     }
 
-    fn plan_prepare(&self, location: &str, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::of_process());
-        place.brief(LOOK);
-        let mut lines = match &place {
-            Place::Temporary { version, .. } => temp::plan(version.as_deref(), settings)?,
-            Place::Server { .. } => Vec::new(),
-        };
-        lines.extend(prepare::plan(&place, settings, schemas)?);
+    fn imagine(place: &Place, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
+        let mut lines = temp::plan(version_of(place), settings)?;
+        lines.extend(prepare::imagined(version_of(place), settings, schemas)?);
         Ok(lines)
     }
 
-    fn prepare(
-        &self,
-        location: &str,
-        settings: &Settings,
-        schemas: u32,
+    fn at(&self, place: &Place, settings: &Settings) -> Result<At, EngineError> {
+        Ok(At {
+            options: own::options(place)?,
+            place: place.clone(),
+            names: Names::new(settings)?,
+            work_unit: settings.int("WORK_UNIT"),
+        })
+    }
+
+    fn open(at: &At) -> Result<Connection, EngineError> {
+        own::connect(&at.options).map_err(told("connecting"))
+    }
+
+    fn claim(at: &At, purpose: Purpose) -> Result<Option<Connection>, EngineError> {
+        claim::take(&at.options, &at.names, purpose).map(Some)
+    }
+
+    fn session(held: &mut Connection) -> &mut Connection {
+        held
+    }
+
+    fn leave(session: Connection) {
+        session.close();
+    }
+
+    fn end(held: Connection) {
+        held.close();
+    }
+
+    fn find(session: &mut Connection, at: &At) -> Result<Option<marker::Ours>, EngineError> {
+        Server::ask(session)?;
+        Ok(match marker::find(session, &at.names)? {
+            Found::Ours(ours) => Some(*ours),
+            Found::Nothing | Found::Empty(_) => None,
+        })
+    }
+
+    fn nothing(at: &At) -> EngineError {
+        check::nothing_here(&at.names)
+    }
+
+    fn plan(session: &mut Connection, at: &At, settings: &Settings, schemas: u32) -> Result<LoadPlan, EngineError> {
+        LoadPlan::new(session, &at.names, settings, schemas)
+    }
+
+    fn plan_lines(plan: &LoadPlan) -> Vec<Line> {
+        plan.lines()
+    }
+
+    fn load(
+        at: &At,
+        plan: LoadPlan,
+        keeper: &mut Connection,
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, stop);
-        prepare::prepare(&place, settings, schemas, stop, progress).map_err(|error| place.failed(error))
+        prepare::run(at, &plan, keeper, stop, progress)
     }
 
     fn check(
-        &self,
-        location: &str,
+        at: &At,
+        found: &marker::Ours,
+        keeper: &mut Connection,
         settings: &Settings,
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, stop);
-        check::check(&place, settings, stop, progress).map_err(|error| place.failed(error))
+        check::check(at, found, keeper, settings, stop, progress)
     }
 
-    fn plan_destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::of_process());
-        place.brief(LOOK);
-        destroy::plan(&place, settings)
+    fn going(session: &mut Connection, at: &At, found: &marker::Ours) -> Result<Vec<Line>, EngineError> {
+        destroy::going(session, &at.names, found)
     }
 
-    fn destroy(&self, location: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::of_process());
-        destroy::destroy(&place, settings)
+    fn remove(at: &At, held: Connection, found: &marker::Ours) -> Result<(), EngineError> {
+        destroy::remove(at, held, found)
     }
 
-    fn share(&self, location: &str, settings: &Settings) -> Result<Option<Box<dyn Send>>, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, &Stop::of_process());
-        let options = own::options(place.brief(LOOK))?;
-        let names = layout::Names::new(settings)?;
-        let claimed = claim::take(&options, &names, claim::Purpose::Series)?;
-        Ok(Some(Box::new(claimed)))
-    }
-
-    fn open(
-        &self,
-        location: &str,
+    fn run(
+        at: At,
         plan: &Plan,
         settings: &Settings,
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Box<dyn Engine>, EngineError> {
-        let place = Place::new(location)?.patient(settings, PATIENCE, stop);
-        place.brief("the set-up of the run");
-        engine::open(&place, plan, settings, stop, progress).map_err(|error| place.failed(error))
+        engine::open(&at.place, plan, settings, stop, progress)
     }
 }

@@ -36,7 +36,7 @@ fn unpacked() -> Vec<String> {
 
 /// Settings as the command line would give them.
 pub(crate) fn settings(said: &[(&str, &str)]) -> Settings {
-    settings_of("postgres", Postgres.params(), said)
+    settings_of("postgres", Postgres::SLOB.params(), said)
 }
 
 /// Nobody looks.
@@ -129,7 +129,7 @@ pub(crate) fn own(version: u32, set: &str) -> Option<Server> {
     bins.extend(std::env::var("ASSAY_PG_BIN").ok().filter(|bins| !bins.is_empty()));
     let settings = settings(&[("PG_SET", set), ("PG_BIN", &bins.join(":")), ("SCALE", "1000")]);
     let location = format!("temp:postgres:{version}");
-    match Postgres.start(&location, &settings, &Stop::new(), &Unseen) {
+    match Postgres::SLOB.start(&location, &settings, &Stop::new(), &Unseen) {
         Ok(started) => {
             let started = started.expect("a temporary place is started");
             Some(Server {

@@ -34,7 +34,7 @@ fn record(place: &Place, name: &str) -> Value {
 fn told_of_another(record: &Value) -> bool {
     let warnings = record["warnings"].as_array().expect("warnings");
     let mut texts = warnings.iter().filter_map(Value::as_str);
-    texts.any(|text| text.contains("Another run used this data set") && text.contains("assay run since 20"))
+    texts.any(|text| text.contains("Another assay shared this data set") && text.contains("assay run since 20"))
 }
 
 #[test]

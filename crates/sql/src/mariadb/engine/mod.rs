@@ -11,7 +11,7 @@ use super::address::Address;
 use super::attached::{Attached, OWN_CONNECTIONS};
 use super::claim;
 use super::conn::Connection;
-use super::marker::{self, Found, Marked};
+use super::marker::{self, Marked};
 use super::product::Product;
 use super::server::Server;
 use crate::claim::Purpose;
@@ -89,10 +89,8 @@ pub(super) fn open(
 }
 
 /// The data set as it is now that it is claimed: what was seen before may have been another.
-fn claimed(control: &mut Connection, database: &str, plan: &Plan) -> Result<Box<Marked>, EngineError> {
-    let Found::Ours(marked) = marker::find(control, database)? else {
-        return Err(super::nothing_here(database));
-    };
+fn claimed(control: &mut Connection, database: &str, plan: &Plan) -> Result<Marked, EngineError> {
+    let marked = marker::find(control, database)?.ok_or_else(|| super::nothing_here(database))?;
     marked.refuse_changed(plan, &format!("database {database}"), "page")?;
     Ok(marked)
 }

@@ -249,7 +249,7 @@ mod tests {
         };
         let place = server.database("orders_clash");
         let settings = super::super::tests::settings(&[("ORDERS_SCHEMA", "assay_orders_clash")]);
-        let (address, names) = MariadbOrders::at(&Mariadb, &place, &settings, &Stop::new()).unwrap();
+        let (address, names) = MariadbOrders::at(&Mariadb::SLOB, &place, &settings, &Stop::new()).unwrap();
         let marker = Marker::asked(&settings).unwrap();
         let mut first = Connection::open(&address).unwrap();
         let sql = marker::create_sql(&marker, &names, first.product);

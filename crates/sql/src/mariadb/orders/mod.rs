@@ -16,11 +16,12 @@ mod tests;
 use super::address::Address;
 use super::conn::{Connection, told};
 use super::server::Server;
-use super::{Mariadb, PAGE_BYTES, address_of, claim, params, place_of};
+use super::{Mariadb, PAGE_BYTES, claim, params};
 use crate::claim::Purpose;
 use crate::orders::marker::relations;
 use crate::orders::target::{Life, OrderEntryOn, There};
 use crate::orders::{all, books, text_line};
+use crate::slob::SlobOn;
 use assay_measure::config::{ParamDef, Settings};
 use assay_orders::checks::{Checked, Words};
 use assay_orders::mix::ALL;
@@ -44,7 +45,7 @@ pub struct MariadbOrders;
 
 impl MariadbOrders {
     /// The target.
-    pub const TARGET: &dyn Target = &OrderEntryOn::<Self>(Mariadb);
+    pub const TARGET: &dyn Target = &OrderEntryOn::<Self>(Mariadb::SLOB);
 }
 
 fn named(settings: &Settings) -> Result<Named, EngineError> {
@@ -86,7 +87,7 @@ impl Life for MariadbOrders {
     /// Each session waits for its answers in a thread of its own.
     const UNHEEDED: &'static str = "DRIVER_THREADS";
 
-    type Slob = Mariadb;
+    type Slob = SlobOn<Mariadb>;
     type At = (Address, Named);
     type Names = Named;
     type Claim = Connection;
@@ -95,9 +96,9 @@ impl Life for MariadbOrders {
         &ALL_PARAMS
     }
 
-    fn at(_: &Mariadb, location: &str, settings: &Settings, stop: &Stop) -> Result<Self::At, EngineError> {
-        let place = place_of(location, settings, stop)?;
-        Ok((address_of(&place, settings)?, named(settings)?))
+    fn at(slob: &Self::Slob, location: &str, settings: &Settings, stop: &Stop) -> Result<Self::At, EngineError> {
+        let (_, address) = slob.at(location, settings, stop)?;
+        Ok((address, named(settings)?))
     }
 
     fn schema(settings: &Settings) -> Result<String, EngineError> {

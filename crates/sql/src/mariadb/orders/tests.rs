@@ -34,7 +34,7 @@ fn on_mysql(test: fn(&Server)) {
 }
 
 fn connection(place: &str) -> Connection {
-    let at = MariadbOrders::at(&Mariadb, place, &settings(&[]), &Stop::new());
+    let at = MariadbOrders::at(&Mariadb::SLOB, place, &settings(&[]), &Stop::new());
     Connection::open(&at.unwrap().0).unwrap()
 }
 

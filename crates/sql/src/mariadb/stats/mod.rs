@@ -222,7 +222,7 @@ impl ServerStats {
             let read = read(connection, &self.timing).and_then(|raw| {
                 if !state.claim_ended {
                     let holders = claim::runs(connection, &self.address.database)?;
-                    state.company.note(&holders);
+                    state.company.note(holders.into_iter().map(|id| (id, String::new())));
                 }
                 Ok(raw)
             });

@@ -152,14 +152,14 @@ fn on_mysql_the_engine_keeps_the_contract() {
         said.extend([("LOOP", run_loop), ("READ_MODE", read_mode)]);
         let asked = settings(&said);
         let violations = conformance::suite(&mut |plan| Subject {
-            engine: Mariadb
+            engine: Mariadb::SLOB
                 .open(&url, plan, &asked, &Stop::new(), &Unwatched)
                 .unwrap_or_else(|error| panic!("{error}")),
             clock: Clock::real(),
         });
         let modes = format!("LOOP={run_loop} READ_MODE={read_mode}");
         assert_eq!(violations, Vec::<String>::new(), "{modes}");
-        life::check(&Mariadb, &url, &settings(SMALL)).unwrap();
+        life::check(&Mariadb::SLOB, &url, &settings(SMALL)).unwrap();
     }
 }
 
@@ -180,10 +180,10 @@ fn on_mysql_a_loop_in_the_server_does_the_same_operations_and_leaves_no_procedur
     let made = "comment 'data set of assay' begin end";
     mysql.server.run(&format!("create procedure loops.assay_loop_7_1() {made}"));
     mysql.server.run("create procedure loops.assay_loop_x() begin end");
-    let checked = Mariadb.check(&url, &settings(SMALL), &Stop::new(), &Unwatched);
+    let checked = Mariadb::SLOB.check(&url, &settings(SMALL), &Stop::new(), &Unwatched);
     let foreign = checked.unwrap().pop().unwrap();
     assert_eq!(foreign.value, LineValue::Text("assay_loop_x()".to_owned()));
-    Mariadb.destroy(&url, &settings(SMALL)).unwrap();
+    Mariadb::SLOB.destroy(&url, &settings(SMALL)).unwrap();
     assert_eq!(procedures(), [Some("assay_loop_x".to_owned())]);
 }
 
@@ -222,11 +222,11 @@ fn on_mysql_a_slice_that_is_cancelled_fails_its_operation_alone() {
 fn on_mysql_a_data_set_lives_from_nothing_to_nothing_and_is_claimed() {
     let Some(mysql) = MySql::shared() else { return };
     let url = mysql.server.database("life");
-    let violations = life::life_suite(&Mariadb, &url, &settings(SMALL));
+    let violations = life::life_suite(&Mariadb::SLOB, &url, &settings(SMALL));
     assert_eq!(violations, Vec::<String>::new());
     let url = mysql.server.database("claims");
     let violations =
-        claims_suite(Ground { target: &Mariadb, location: &url, settings: &settings(SMALL), runs_share: true });
+        claims_suite(Ground { target: &Mariadb::SLOB, location: &url, settings: &settings(SMALL), runs_share: true });
     assert!(violations.is_empty(), "{violations:#?}");
 }
 

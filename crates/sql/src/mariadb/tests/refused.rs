@@ -1,6 +1,7 @@
 //! What is refused, and what the words say.
 
 use super::*;
+use assay_run::engine::Presence;
 
 #[test]
 fn a_foreign_database_is_refused_and_not_touched() {
@@ -13,7 +14,7 @@ fn a_foreign_database_is_refused_and_not_touched() {
     connection.run("create table customers (id int)").unwrap();
     let text = told_by(load(&url, &settings, 1));
     assert!(text.contains("does not belong to assay") && text.contains("customers"), "{text}");
-    let text = told_by(life::destroy(&Mariadb, &url, &settings));
+    let text = told_by(life::destroy(&Mariadb::SLOB, &url, &settings));
     assert!(text.contains("does not belong to assay"), "{text}");
     let tables = "select count(*) from information_schema.tables where table_schema = 'theirs'";
     assert_eq!(connection.number(tables).unwrap(), 1);
@@ -23,7 +24,7 @@ fn a_foreign_database_is_refused_and_not_touched() {
     connection.run("create table later (id int)").unwrap();
     let text = told_by(load(&url, &settings, 2));
     assert!(text.contains("later"), "{text}");
-    life::destroy(&Mariadb, &url, &settings).unwrap();
+    life::destroy(&Mariadb::SLOB, &url, &settings).unwrap();
     assert_eq!(connection.number(tables).unwrap(), 1);
 }
 
@@ -37,7 +38,7 @@ fn who_is_not_let_in_or_may_not_write_is_told_why_and_what_to_do() {
     server.run("create or replace user reader@localhost identified by 'Kq9'");
     server.run("grant select on doors.* to reader@localhost");
     let with = |user: &str| url.replacen("root@", &format!("{user}@"), 1);
-    let inspect = |url: &str| told_by(Mariadb.inspect(url, &settings));
+    let inspect = |url: &str| told_by(Mariadb::SLOB.inspect(url, &settings));
     for (url, wanted) in [
         (with("reader:wrong"), "check user and password"),
         (url.replacen("/doors?", "/nothing?", 1), "no database nothing"),
@@ -50,7 +51,7 @@ fn who_is_not_let_in_or_may_not_write_is_told_why_and_what_to_do() {
     }
     let text = told_by(load(&with("reader:Kq9"), &settings, 1));
     assert!(text.contains("ALL PRIVILEGES") && !text.contains("Kq9"), "{text}");
-    assert!(matches!(Mariadb.inspect(&url, &settings), Ok(Presence::Absent { .. })));
+    assert!(matches!(Mariadb::SLOB.inspect(&url, &settings), Ok(Presence::Absent { .. })));
 }
 
 #[test]
@@ -65,7 +66,7 @@ fn a_server_without_room_and_a_hidden_index_are_told_with_the_way_out() {
         let large = settings(&[("SCALE", "4000"), ("MYSQL_LOAD", way)]);
         let text = told_by(load(&url, &large, 1));
         assert!(text.contains("make room"), "{way}: {text}");
-        life::destroy(&Mariadb, &url, &large).unwrap();
+        life::destroy(&Mariadb::SLOB, &url, &large).unwrap();
     }
     let Some(server) = Server::shared() else {
         return;
@@ -74,7 +75,7 @@ fn a_server_without_room_and_a_hidden_index_are_told_with_the_way_out() {
     load(&url, &settings(SMALL), 1).unwrap();
     let engine = |url: &str, update_pct| {
         let plan = Plan { update_pct, ..plan(8192, 1, 1000, 1) };
-        let engine = Mariadb
+        let engine = Mariadb::SLOB
             .open(url, &plan, &settings(SMALL), &Stop::new(), &Unwatched)
             .unwrap_or_else(|error| panic!("{error}"));
         let assignment = assay_run::engine::Assignment { thread: 0, threads: 1, sessions: vec![(1, 1)] };

@@ -15,7 +15,7 @@ fn a_session_that_is_cut_off_makes_the_run_invalid_and_the_data_set_stays_whole(
         let plan = Plan { update_pct: 50, run_stamp, ..plan(8192, 2, 1000, 1_000_000) };
         let mut said = SMALL.to_vec();
         said.extend([("LOOP", run_loop), ("DRIVER_THREADS", threads)]);
-        let engine = Mariadb
+        let engine = Mariadb::SLOB
             .open(&url, &plan, &settings(&said), &Stop::new(), &Unwatched)
             .unwrap_or_else(|error| panic!("{error}"));
         let cutter = || {
@@ -49,7 +49,7 @@ fn a_session_that_is_cut_off_makes_the_run_invalid_and_the_data_set_stays_whole(
             Err(error) => assert!(error.to_string().contains("connection"), "{error}"),
         }
     }
-    life::check(&Mariadb, &url, &settings(SMALL)).unwrap();
+    life::check(&Mariadb::SLOB, &url, &settings(SMALL)).unwrap();
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_run_of_a_series_is_alone_and_one_beside_another_is_not() {
     };
     let url = server.database("series");
     load(&url, &settings(SMALL), 1).unwrap();
-    let series = Mariadb.share(&url, &settings(SMALL)).unwrap();
+    let series = Mariadb::SLOB.share(&url, &settings(SMALL)).unwrap();
     assert!(series.is_some());
     let company = |data: &RunData| {
         let other = |warning: &&String| warning.contains("Another assay");
@@ -67,7 +67,7 @@ fn a_run_of_a_series_is_alone_and_one_beside_another_is_not() {
     };
     let small = plan(8192, 1, 1000, 10);
     assert_eq!(company(&run(&url, &small, &[])), 0);
-    let other = Mariadb.open(&url, &small, &settings(SMALL), &Stop::new(), &Unwatched);
+    let other = Mariadb::SLOB.open(&url, &small, &settings(SMALL), &Stop::new(), &Unwatched);
     assert_eq!(company(&run(&url, &small, &[])), 1);
     drop((series, other));
 }
@@ -104,7 +104,7 @@ fn a_thread_goes_on_while_one_of_its_sessions_waits() {
         let limit = if ends == "answer timeout" { "2" } else { "60" };
         said.extend([("DRIVER_THREADS", "1"), ("MYSQL_ANSWER_TIMEOUT", limit)]);
         let stop = Stop::new();
-        let engine = Mariadb.open(&url, &plan, &settings(&said), &stop, &Unwatched);
+        let engine = Mariadb::SLOB.open(&url, &plan, &settings(&said), &stop, &Unwatched);
         let engine = engine.unwrap_or_else(|error| panic!("{error}"));
         let mut driver = engine.driver(&assigned).unwrap();
         let mut done = Vec::new();
@@ -152,5 +152,5 @@ fn a_thread_goes_on_while_one_of_its_sessions_waits() {
         drop(driver);
         engine.close().unwrap();
     }
-    life::check(&Mariadb, &url, &settings(SMALL)).unwrap();
+    life::check(&Mariadb::SLOB, &url, &settings(SMALL)).unwrap();
 }

@@ -83,7 +83,8 @@ impl Loads for OracleOrders {
         server.refuse_read_only()?;
         // Before anything is made.
         marker::find(&mut *control.0, &names)?;
-        let _claim = visit.claim(Purpose::Prepare, names.tablespace.as_deref())?;
+        let _claim =
+            super::super::claim::take(&*visit.way, &visit.address, Purpose::Prepare, names.tablespace.as_deref())?;
         let found = marker::find(&mut *control.0, &names)?;
         let (marker, again) = Marker::unfinished(found, &names.place(), settings)?;
         let connected = began.elapsed();

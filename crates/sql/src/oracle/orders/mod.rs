@@ -18,9 +18,10 @@ use super::claim::Claim;
 use super::server::Server;
 use super::session::{Session, told};
 use super::{Oracle, Visit, params, sql};
-use crate::claim::Purpose;
+use crate::claim::{Purpose, settled};
 use crate::orders::books;
 use crate::orders::target::{Life, OrderEntryOn, There};
+use crate::slob::{Dialect, SlobOn};
 use assay_measure::config::{ParamDef, Settings};
 use assay_orders::checks::Checked;
 use assay_orders::params::PARAMS;
@@ -48,7 +49,7 @@ pub struct OracleOrders;
 
 impl OracleOrders {
     /// The target.
-    pub const TARGET: &dyn Target = &OrderEntryOn::<Self>(Oracle::DRIVEN);
+    pub const TARGET: &dyn Target = &OrderEntryOn::<Self>(Oracle::SLOB);
 }
 
 /// A claim on the data set.
@@ -77,7 +78,7 @@ impl Life for OracleOrders {
     const UNHEEDED: &'static str = "ORDERS_SCHEMA";
     const HEEDED: &'static [&'static str] = WORDS;
 
-    type Slob = Oracle;
+    type Slob = SlobOn<Oracle>;
     type At = Visit;
     type Names = Named;
     type Claim = Held;
@@ -86,18 +87,18 @@ impl Life for OracleOrders {
         &ALL_PARAMS
     }
 
-    fn at(oracle: &Oracle, location: &str, settings: &Settings, _: &Stop) -> Result<Visit, EngineError> {
-        oracle.visit(location, settings)
+    fn at(slob: &Self::Slob, location: &str, settings: &Settings, stop: &Stop) -> Result<Visit, EngineError> {
+        Ok(slob.at(location, settings, stop)?.1)
     }
 
     fn look(visit: &Visit) -> Result<There<Named>, EngineError> {
         let mut session = visit.open()?;
-        visit.settled(|| there(&mut *session, visit))
+        settled(|| there(&mut *session, visit), || Oracle::claim(visit, Purpose::Series))
     }
 
     fn claim(visit: &Visit, purpose: Purpose) -> Result<(Held, There<Named>), EngineError> {
         Self::look(visit)?.some()?;
-        let claim = visit.claim(purpose, None)?;
+        let claim = super::claim::take(&*visit.way, &visit.address, purpose, None)?;
         // It may be another by now.
         Ok((Held(claim), there(&mut *visit.open()?, visit)?))
     }

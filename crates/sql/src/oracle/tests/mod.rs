@@ -13,7 +13,7 @@ use assay_measure::clock::Clock;
 use assay_measure::config::{self, Tables};
 use assay_measure::snapshot::{Reading, RunData, SCAN, SELECT, UPDATE, Verdict};
 use assay_measure::stats::{self, Stat};
-use assay_run::engine::Op;
+use assay_run::engine::{Op, Target};
 use assay_run::plan::RedoStress;
 use assay_run::{Options as RunOptions, Unobserved, execute};
 use assay_testkit::conformance::life::{self, Unwatched};
@@ -21,11 +21,11 @@ use assay_testkit::conformance::{self, Ground, Subject, claims_suite};
 use fake::{Fake, PASSWORD, database};
 
 /// The target, over the stand-in.
-static FAKE: Oracle = Oracle { way: || Ok(Arc::new(Fake)) };
+static FAKE: SlobOn<Oracle> = SlobOn(Oracle { way: || Ok(Arc::new(Fake)) });
 
 /// Settings as a file of settings would give them: passwords may stand there.
 pub(super) fn settings(said: &[(&str, &str)]) -> Settings {
-    settings_of(Oracle::DRIVEN.params(), said)
+    settings_of(Oracle::SLOB.params(), said)
 }
 
 /// The same of a target with these parameters.

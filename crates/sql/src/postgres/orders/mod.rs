@@ -22,6 +22,7 @@ use crate::orders::marker::relations;
 use crate::orders::target::{Life, OrderEntryOn, There};
 use crate::orders::{all, books};
 use crate::place::Place;
+use crate::slob::SlobOn;
 use assay_measure::config::{ParamDef, Settings};
 use assay_orders::checks::Checked;
 use assay_orders::params::{PARAMS, partitions};
@@ -41,7 +42,7 @@ pub struct PostgresOrders;
 
 impl PostgresOrders {
     /// The target.
-    pub const TARGET: &dyn Target = &OrderEntryOn::<Self>(Postgres);
+    pub const TARGET: &dyn Target = &OrderEntryOn::<Self>(Postgres::SLOB);
 }
 
 fn named(settings: &Settings) -> Result<Named, EngineError> {
@@ -66,7 +67,7 @@ fn there(control: &mut Connection, names: &Named) -> Result<There<Named>, Engine
 }
 
 impl Life for PostgresOrders {
-    type Slob = Postgres;
+    type Slob = SlobOn<Postgres>;
     type At = (Place, Named);
     type Names = Named;
     type Claim = Connection;
@@ -75,7 +76,7 @@ impl Life for PostgresOrders {
         &ALL_PARAMS
     }
 
-    fn at(_: &Postgres, location: &str, settings: &Settings, stop: &Stop) -> Result<Self::At, EngineError> {
+    fn at(_: &Self::Slob, location: &str, settings: &Settings, stop: &Stop) -> Result<Self::At, EngineError> {
         let place = Place::new(location)?.patient(settings, PATIENCE, stop);
         Ok((place, named(settings)?))
     }

@@ -6,22 +6,19 @@
 //! the claim on the data set and cancels what the others do when somebody wants to stop.
 
 use super::batch::{Batch, Fill, HEAD, ROWS, TAIL};
-use super::plan::{LoadPlan, Start};
+use super::plan::LoadPlan;
 use crate::checked::{Findings, Level};
-use crate::postgres::check;
 use crate::postgres::conninfo::ConnectOptions;
-use crate::postgres::layout::Names;
-use crate::postgres::marker;
+use crate::postgres::layout::{Names, index_pages, literal};
 use crate::postgres::own::{connect, told};
 use crate::postgres::site::Guard;
 use crate::postgres::wire::{Connection, PgError};
-use crate::threads::side_by_side;
+use crate::postgres::{At, Postgres, check, marker};
+use crate::slob::Job;
 use assay_measure::permutation::Permutation;
-use assay_measure::units::many;
-use assay_run::dataset::lines::{bytes, count, decimal, text};
+use assay_run::dataset::lines::{bytes, decimal, text};
 use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// SLOB schemas dropped in one transaction: each locks a handful of relations, and a server has room for a few thousand.
@@ -38,55 +35,56 @@ const AS_OURSELVES: &str = "reset role";
 ///
 /// # Errors
 /// The server's; `Interrupted`; `Damaged` if what was loaded is not what it must be.
-pub(super) fn run(
+pub(in crate::postgres) fn run(
+    at: &At,
     plan: &LoadPlan,
-    options: &ConnectOptions,
     keeper: &mut Connection,
     stop: &Stop,
     progress: &dyn Progress,
 ) -> Result<Vec<Line>, EngineError> {
     let begun = Instant::now();
     keeper.query(SESSION).map_err(told("preparing the session"))?;
-    let mut guard = match plan.start {
-        Start::Fresh => Guard::none(),
-        _ => plan.guard(options)?,
-    };
+    let mut guard = if plan.is_fresh() { Guard::none() } else { plan.guard(&at.options)? };
     let wal_begin = wal_position(keeper);
     plan.act(keeper)?;
     open_site(plan, keeper)?;
-    if plan.start == Start::Fresh {
-        guard = plan.guard(options)?;
+    if plan.is_fresh() {
+        guard = plan.guard(&at.options)?;
     }
-    let loaded = work(plan, options, keeper, stop, progress);
+    let loaded = work(at, plan, keeper, stop, progress);
     guard.end();
     let (load_s, findings) = match loaded {
         Ok(done) => done,
         Err(error) => return Err(leave_site(plan, keeper, error)),
     };
     let checkpoint = checkpoint(plan, keeper, progress)?;
-    let mut lines = summary(plan, load_s, wal_begin.zip(wal_position(keeper)));
+    let mut lines = plan.summary(load_s, "");
+    if let Some((begin, end)) = wal_begin.zip(wal_position(keeper)).filter(|_| !plan.load.is_empty()) {
+        lines.push(bytes("wal_bytes", "Log written by the server meanwhile", end.saturating_sub(begin)));
+    }
     lines.extend(checkpoint);
     lines.extend(findings.lines());
     lines.push(decimal("total_s", "Time in all, s", begun.elapsed().as_secs_f64()));
     Ok(lines)
 }
 
-/// Both passes over the schemas; returns the time of the first, s.
+/// Both passes over the schemas; returns the time of the first, s. Verifying is a pass of its own: while another session still loads, the
+/// server cannot note of pages that all may see them.
 fn work(
+    at: &At,
     plan: &LoadPlan,
-    options: &ConnectOptions,
     keeper: &mut Connection,
     stop: &Stop,
     progress: &dyn Progress,
 ) -> Result<(f64, Findings), EngineError> {
     let begun = Instant::now();
-    let job = Job::new(plan, options, stop, "load", plan.total_bytes());
-    job.run(&plan.load, keeper, progress, &|job, connection, n| job.load(connection, n).map(|()| Findings::default()))?;
+    let job = Job::<Postgres, _>::new(at, plan.clone(), ("load", plan.total_bytes()), plan.load.clone());
+    job.run(plan.degree, (session, load), keeper, stop, progress)?;
     let load_s = begun.elapsed().as_secs_f64();
     let all: Vec<u32> = plan.verify.iter().chain(&plan.load).copied().collect();
-    let pages = all.len() as u64 * (plan.marker.scale + plan.marker.scan_blocks);
-    let job = Job::new(plan, options, stop, "verify", pages * plan.marker.block_bytes);
-    let findings = job.run(&all, keeper, progress, &|job, connection, n| job.settle(connection, n))?;
+    let total_bytes = all.len() as u64 * plan.schema_bytes();
+    let job = Job::<Postgres, _>::new(at, plan.clone(), ("verify", total_bytes), all);
+    let findings = job.run(plan.degree, (session, settle), keeper, stop, progress)?;
     Ok((load_s, findings))
 }
 
@@ -112,17 +110,16 @@ impl LoadPlan {
 /// Creates the PostgreSQL schema and the marker, removes what an earlier prepare left, notes what will be loaded.
 fn open_site(plan: &LoadPlan, keeper: &mut Connection) -> Result<(), EngineError> {
     let names = &plan.names;
-    drop_schemas(names, keeper, &plan.drop)?;
+    let over = plan.is_new();
+    drop_schemas(names, keeper, &if over { plan.left() } else { plan.drop.clone() })?;
     let mut script = String::from("begin; ");
-    match &plan.start {
-        Start::Fresh => {
-            if plan.creates_schema() {
-                script += &format!("create schema {}; ", names.schema_sql());
-            }
-            script += &plan.marker.create(names);
-        }
-        Start::Over(_) => script += &plan.marker.replace(names),
-        Start::Add(_) | Start::Nothing(_) => {}
+    if plan.creates_schema() {
+        script += &format!("create schema {}; ", names.schema_sql());
+    }
+    if plan.is_fresh() {
+        script += &plan.marker.create(names);
+    } else if plan.is_new() {
+        script += &plan.marker.replace(names);
     }
     if !plan.load.is_empty() {
         script += "; ";
@@ -164,8 +161,7 @@ pub(in crate::postgres) fn drop_schemas(
 /// After a failed load. What is loaded to the end stays; a data set of which nothing could be used goes, unless the
 /// user interrupted it: the next prepare goes on where this one stopped.
 fn leave_site(plan: &LoadPlan, keeper: &mut Connection, error: EngineError) -> EngineError {
-    let fresh = matches!(plan.start, Start::Fresh | Start::Over(_));
-    if plan.act(keeper).is_err() || !fresh || matches!(error, EngineError::Interrupted) {
+    if plan.act(keeper).is_err() || !plan.is_new() || matches!(error, EngineError::Interrupted) {
         return error;
     }
     let Ok(marker::Found::Ours(ours)) = marker::find(keeper, &plan.names) else {
@@ -223,130 +219,56 @@ fn wal_position(connection: &mut Connection) -> Option<u64> {
     rows.rows.into_iter().flatten().flatten().next()?.parse().ok()
 }
 
-fn summary(plan: &LoadPlan, load_s: f64, wal: Option<(u64, u64)>) -> Vec<Line> {
-    let marker = &plan.marker;
-    if plan.load.is_empty() {
-        let action = format!("nothing loaded: {} already there", many(plan.schemas.into(), "SLOB schema"));
-        return vec![text("action", "Action", action)];
-    }
-    let rows = plan.rows();
-    let data = (rows + plan.scan_rows()) * marker.block_bytes;
-    let seconds = load_s.max(1e-9);
-    let mut lines = vec![
-        count("loaded_schemas", "SLOB schemas loaded", plan.load.len() as u64),
-        count("loaded_rows", "Rows loaded", rows),
-        count("loaded_scan_rows", "Scan table rows loaded", plan.scan_rows()),
-        bytes("load_bytes", "Table data written", data),
-        decimal("load_s", "Load time with the index, s", load_s),
-        decimal("load_rows_per_s", "Load rate in rows", (rows + plan.scan_rows()) as f64 / seconds),
-        decimal("load_mb_per_s", "Load rate, MB/s (10^6)", data as f64 / 1e6 / seconds),
-        count("load_connections", "Connections that loaded", plan.degree as u64),
-    ];
-    if let Some((begin, end)) = wal {
-        let label = "Log written by the server meanwhile";
-        lines.push(bytes("wal_bytes", label, end.saturating_sub(begin)));
-    }
-    lines
+/// A connection that loads.
+fn session(job: &Job<Postgres, LoadPlan>) -> Result<Connection, EngineError> {
+    let mut connection = connect(&job.at.options).map_err(told("connecting"))?;
+    let doing = told("preparing the session");
+    connection.query(SESSION).map_err(&doing)?;
+    job.what.act(&mut connection)?;
+    let encoding = literal(&job.what.server.encoding);
+    connection.query(&format!("set client_encoding = {encoding}")).map_err(&doing)?;
+    Ok(connection)
 }
 
-/// What the connections of a pass share.
-struct Job<'a> {
-    plan: &'a LoadPlan,
-    options: &'a ConnectOptions,
-    stop: &'a Stop,
-    phase: &'static str,
-    total_bytes: u64,
-    done_bytes: AtomicU64,
-    next: AtomicUsize,
-    /// A thread failed, or the user wants to stop: start nothing more.
-    ended: AtomicBool,
-    /// Server processes at work; 0 is none.
-    pids: Vec<AtomicI32>,
+/// Creates, fills and indexes a SLOB schema in one transaction.
+fn load(job: &Job<Postgres, LoadPlan>, connection: &mut Connection, n: u32) -> Result<Findings, EngineError> {
+    let loaded = job.load_uncommitted(connection, n).and_then(|()| {
+        let committed = connection.query("commit");
+        committed.map_err(|error| job.failure(n, "committing", error))
+    });
+    if loaded.is_err() {
+        // The connection may be gone; then so is the transaction.
+        let _ = connection.query("rollback");
+    }
+    loaded.map(|_| Findings::default())
 }
 
-/// What a connection does for one SLOB schema.
-type Work<'w, 'a> = &'w (dyn Fn(&Job<'a>, &mut Connection, u32) -> Result<Findings, EngineError> + Sync);
-
-impl<'a> Job<'a> {
-    fn new(
-        plan: &'a LoadPlan,
-        options: &'a ConnectOptions,
-        stop: &'a Stop,
-        phase: &'static str,
-        total_bytes: u64,
-    ) -> Self {
-        Self {
-            plan,
-            options,
-            stop,
-            phase,
-            total_bytes,
-            done_bytes: AtomicU64::new(0),
-            next: AtomicUsize::new(0),
-            ended: AtomicBool::new(false),
-            pids: (0..plan.degree).map(|_| AtomicI32::new(0)).collect(),
-        }
+/// Vacuums, verifies and notes a SLOB schema as loaded.
+fn settle(job: &Job<Postgres, LoadPlan>, connection: &mut Connection, n: u32) -> Result<Findings, EngineError> {
+    let (plan, names) = (&job.what, &job.what.names);
+    let mut tables = vec![names.rows_table(n)];
+    if plan.marker.scan_blocks > 0 {
+        tables.push(names.scan_table(n));
     }
-
-    /// Works through the schemas with as many connections as the plan says; the first failure ends all.
-    fn run(
-        &self,
-        schemas: &[u32],
-        keeper: &mut Connection,
-        progress: &dyn Progress,
-        work: Work<'_, 'a>,
-    ) -> Result<Findings, EngineError> {
-        let threads = self.plan.degree.min(schemas.len());
-        let one = |thread: usize| {
-            let done = self.thread(thread, schemas, work);
-            self.pids[thread].store(0, Ordering::Release);
-            done
-        };
-        let watch = || {
-            let done = self.done_bytes.load(Ordering::Relaxed);
-            progress.update(self.phase, done, self.total_bytes);
-            if self.stop.requested() {
-                self.ended.store(true, Ordering::Release);
-            }
-            if self.ended.load(Ordering::Acquire) {
-                self.cancel(keeper);
-            }
-            Ok(())
-        };
-        side_by_side(threads, &self.ended, one, Findings::merge, watch)
+    let mut guard = plan.guard_tables(&job.at.options, &tables)?;
+    for table in tables {
+        let vacuumed = connection.query(&format!("vacuum (freeze, analyze) {table}"));
+        vacuumed.map_err(|error| job.failure(n, "vacuuming", error))?;
     }
+    let subject = check::Subject { at: &job.at, marker: &plan.marker, n, level: Level::Loaded };
+    let findings = check::verify(connection, &subject)?;
+    let noted = connection.query(&marker::note_loaded(names, n));
+    noted.map_err(|error| job.failure(n, "marking as loaded", error))?;
+    guard.end();
+    job.done(plan.schema_bytes());
+    Ok(findings)
+}
 
-    /// Asks the server to end what the threads wait for.
-    fn cancel(&self, keeper: &mut Connection) {
-        for pid in self.pids.iter().map(|pid| pid.load(Ordering::Acquire)).filter(|pid| *pid != 0) {
-            // If it fails the thread ends a little later by itself.
-            let _ = keeper.query(&format!("{AS_OURSELVES}; select pg_cancel_backend({pid})"));
-        }
-    }
-
-    fn thread(&self, thread: usize, schemas: &[u32], work: Work<'_, 'a>) -> Result<Findings, EngineError> {
-        let mut findings = Findings::default();
-        let mut connection = connect(self.options).map_err(told("connecting"))?;
-        connection.query(SESSION).map_err(told("preparing the session"))?;
-        self.plan.act(&mut connection)?;
-        let encoding = crate::postgres::layout::literal(&self.plan.server.encoding);
-        connection.query(&format!("set client_encoding = {encoding}")).map_err(told("preparing the session"))?;
-        self.pids[thread].store(connection.backend_pid(), Ordering::Release);
-        while let Some(n) = schemas.get(self.next.fetch_add(1, Ordering::Relaxed)) {
-            if self.ended.load(Ordering::Acquire) {
-                break;
-            }
-            findings.merge(&work(self, &mut connection, *n)?);
-        }
-        self.pids[thread].store(0, Ordering::Release);
-        connection.close();
-        if self.ended.load(Ordering::Acquire) { Err(EngineError::Interrupted) } else { Ok(findings) }
-    }
-
+impl Job<Postgres, LoadPlan> {
     /// The error of a statement: on request to stop, that; else with what was being done.
     fn failure(&self, n: u32, doing: &str, error: PgError) -> EngineError {
         match error.code() {
-            Some("57014") if self.ended.load(Ordering::Acquire) => EngineError::Interrupted,
+            Some("57014") if self.goes_on().is_err() => EngineError::Interrupted,
             Some("53100") => EngineError::Unusable(format!(
                 "the server's disk is full, {doing} SLOB schema {n}: {error}; the unfinished schema is rolled back. \
                  Make room, or use a smaller SCALE or fewer schemas, and run `assay prepare` again"
@@ -355,21 +277,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Creates, fills and indexes a SLOB schema in one transaction.
-    fn load(&self, connection: &mut Connection, n: u32) -> Result<(), EngineError> {
-        let loaded = self.load_uncommitted(connection, n).and_then(|()| {
-            let committed = connection.query("commit");
-            committed.map(drop).map_err(|error| self.failure(n, "committing", error))
-        });
-        if loaded.is_err() {
-            // The connection may be gone; then so is the transaction.
-            let _ = connection.query("rollback");
-        }
-        loaded
-    }
-
     fn load_uncommitted(&self, connection: &mut Connection, n: u32) -> Result<(), EngineError> {
-        let (plan, names) = (self.plan, &self.plan.names);
+        let (plan, names) = (&self.what, &self.what.names);
         let (marker, storage) = (&plan.marker, plan.storage());
         let mut sql = |text: &str, doing: &str| {
             let done = connection.query(text).map(drop);
@@ -396,8 +305,7 @@ impl<'a> Job<'a> {
         let index = names.create_index(n, marker.unique, &storage);
         let indexed = connection.query(&index).map(drop);
         indexed.map_err(|error| self.failure(n, "indexing", error))?;
-        let pages = crate::postgres::layout::index_pages(marker.scale, marker.block_bytes);
-        self.done_bytes.fetch_add(pages * marker.block_bytes, Ordering::Relaxed);
+        self.done(index_pages(marker.scale, marker.block_bytes) * marker.block_bytes);
         Ok(())
     }
 
@@ -409,7 +317,7 @@ impl<'a> Job<'a> {
         table: Table,
         key: &dyn Fn(u64) -> u64,
     ) -> Result<(), EngineError> {
-        let marker = &self.plan.marker;
+        let marker = &self.what.marker;
         let fail = |error| self.failure(n, "loading", error);
         let mut batch = Batch::new(if marker.obfuscate {
             Fill::Random { data_set: marker.data_set, compress_pct: marker.compress_pct }
@@ -417,16 +325,16 @@ impl<'a> Job<'a> {
             Fill::Constant
         });
         let sql = format!("copy {} from stdin with (format binary, freeze)", table.name);
-        let together = self.plan.server.rows_a_copy();
+        let together = self.what.server.rows_a_copy();
         let (mut slot, mut taken) = (0, 0);
         while slot < table.rows {
             let end = slot.saturating_add(together).min(table.rows);
             let mut copy = connection.copy_in(&sql).map_err(fail)?;
             copy.send(HEAD).map_err(fail)?;
             while slot < end {
-                if self.ended.load(Ordering::Acquire) {
+                if let Err(ended) = self.goes_on() {
                     copy.abort("assay was asked to stop").map_err(fail)?;
-                    return Err(EngineError::Interrupted);
+                    return Err(ended);
                 }
                 let rows = (end - slot).min(ROWS as u64);
                 // Cut to a range of usize, which knows its length.
@@ -437,7 +345,7 @@ impl<'a> Job<'a> {
                     return Err(fail(copy.abort("assay lost the connection").err().unwrap_or(error)));
                 }
                 slot += rows;
-                self.done_bytes.fetch_add(rows * marker.block_bytes, Ordering::Relaxed);
+                self.done(rows * marker.block_bytes);
             }
             copy.send(&TAIL).map_err(fail)?;
             taken += copy.finish().map_err(fail)?;
@@ -449,30 +357,6 @@ impl<'a> Job<'a> {
             "{} accepted {taken} of {} rows: a rule or trigger of the database changes the loaded rows",
             table.name, table.rows
         )))
-    }
-
-    /// Vacuums, verifies and notes a SLOB schema as loaded.
-    fn settle(&self, connection: &mut Connection, n: u32) -> Result<Findings, EngineError> {
-        let (plan, names) = (self.plan, &self.plan.names);
-        let marker = &plan.marker;
-        let mut tables = vec![names.rows_table(n)];
-        if marker.scan_blocks > 0 {
-            tables.push(names.scan_table(n));
-        }
-        let mut guard = plan.guard_tables(self.options, &tables)?;
-        for table in tables {
-            let vacuumed = connection.query(&format!("vacuum (freeze, analyze) {table}"));
-            vacuumed.map_err(|error| self.failure(n, "vacuuming", error))?;
-        }
-        let subject = check::Subject { names, marker, n, work_unit: plan.work_unit, level: Level::Loaded };
-        let findings = check::verify(connection, &subject)
-            .map_err(|error| if self.ended.load(Ordering::Acquire) { EngineError::Interrupted } else { error })?;
-        let noted = connection.query(&marker::note_loaded(names, n));
-        noted.map_err(|error| self.failure(n, "marking as loaded", error))?;
-        guard.end();
-        let pages = marker.scale + marker.scan_blocks;
-        self.done_bytes.fetch_add(pages * marker.block_bytes, Ordering::Relaxed);
-        Ok(findings)
     }
 }
 

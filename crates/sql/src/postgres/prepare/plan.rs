@@ -1,19 +1,18 @@
 //! What a load would do: decided and refused here, before anything is created.
 
 use crate::postgres::layout::{self, Names, Storage, TUPLE_BYTES};
-use crate::postgres::marker::{self, Found, Marked, Marker, Own};
+use crate::postgres::marker::{self, Found, Marker, Own};
 use crate::postgres::own::told;
 use crate::postgres::reads;
 use crate::postgres::server::{self, Server};
 use crate::postgres::site::Owner;
 use crate::postgres::wire::Connection;
-use crate::wanted::{self, data_lines, refuse_contradictions, refuse_counts};
+use crate::wanted::{self, Start, Wanted, data_lines, refuse_counts};
 use assay_measure::config::Settings;
-use assay_measure::units::many;
 use assay_run::dataset::lines::{bytes, count, text};
 use assay_run::dataset::room::Room;
 use assay_run::engine::{EngineError, Line, LineValue};
-use std::collections::BTreeSet;
+use std::ops::Deref;
 
 /// Rate the time is estimated with, bytes of tables per second: a cautious figure, named where it is used.
 const BYTES_PER_S: u64 = 200_000_000;
@@ -23,41 +22,25 @@ const WAL_ROW_BYTES: u64 = TUPLE_BYTES + 60;
 
 const WAYS_OUT: &str = "use fewer schemas or a smaller SCALE, or another TABLESPACE";
 
-/// How the load begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Start {
-    /// Nothing is there; the PostgreSQL schema is created too unless it is there, empty.
-    Fresh,
-    /// A marker is there but no usable data, and the requested settings differ: assay removes what it names first.
-    Over(Marked),
-    /// SLOB schemas of this marker are kept.
-    Add(Marked),
-    /// All are there.
-    Nothing(Marked),
-}
-
 /// Everything a load has decided.
 #[derive(Clone, Debug)]
-pub(super) struct LoadPlan {
+pub(crate) struct LoadPlan {
     pub(super) names: Names,
     pub(super) server: Server,
-    pub(super) marker: Marker,
     /// Whose the data set is that is there, or the empty schema.
     pub(super) owner: Option<Owner>,
-    pub(super) start: Start,
-    /// SLOB schemas the data set will have.
-    pub(super) schemas: u32,
-    /// To be loaded, in this order.
-    pub(super) load: Vec<u32>,
-    /// Loaded by an earlier prepare but not verified: they only need that.
-    pub(super) verify: Vec<u32>,
-    /// Begun by an earlier prepare and not asked for now: they go.
-    pub(super) drop: Vec<u32>,
-    /// Connections that load.
-    pub(super) degree: usize,
-    pub(super) work_unit: u64,
     /// Room where the tables go, or why it is not known.
     room: Result<Room, String>,
+    wanted: Wanted<Own>,
+}
+
+/// What any database's load decides.
+impl Deref for LoadPlan {
+    type Target = Wanted<Own>;
+
+    fn deref(&self) -> &Wanted<Own> {
+        &self.wanted
+    }
 }
 
 impl LoadPlan {
@@ -66,48 +49,36 @@ impl LoadPlan {
     /// # Errors
     /// `Usage` for settings that contradict themselves, the server or the data set; `Unusable` for a schema that is not
     /// ours, missing rights, a standby, too few connections or too little space.
-    pub(super) fn new(connection: &mut Connection, settings: &Settings, schemas: u32) -> Result<Self, EngineError> {
-        let names = Names::new(settings)?;
+    pub(in crate::postgres) fn new(
+        connection: &mut Connection,
+        names: &Names,
+        settings: &Settings,
+        schemas: u32,
+    ) -> Result<Self, EngineError> {
         refuse_counts(schemas)?;
         let server = Server::ask(connection)?;
         server.refuse_read_only()?;
-        let (start, marker, owner) = begin(connection, &names, &server, settings)?;
-        let loaded = match &start {
-            Start::Add(marked) | Start::Nothing(marked) => marked.loaded.clone(),
-            Start::Fresh | Start::Over(_) => BTreeSet::new(),
+        let found = marker::find(connection, names)?;
+        let owner = writable(connection, names, &server, &found)?;
+        let made_schema = matches!(found, Found::Nothing);
+        let ours = match found {
+            Found::Ours(ours) => Some(*ours),
+            Found::Nothing | Found::Empty(_) => None,
         };
-        let schemas = schemas.max(loaded.last().copied().unwrap_or(0));
-        let missing: Vec<u32> = (1..=schemas).filter(|n| !loaded.contains(n)).collect();
-        let present = match &start {
-            Start::Add(_) => tables_of(connection, &names)?,
-            _ => BTreeSet::new(),
-        };
-        let complete = |n: &u32| present.contains(&layout::rows_name(*n)) && present.contains(&layout::index_name(*n));
-        let (verify, load) = missing.into_iter().partition(complete);
-        let drop = match &start {
-            Start::Add(marked) => marked.loading.iter().copied().filter(|n| *n > schemas).collect(),
-            Start::Over(marked) => marked.loading.iter().copied().collect(),
-            Start::Fresh | Start::Nothing(_) => Vec::new(),
-        };
-        let start = match start {
-            Start::Add(marked) if marked.loading.is_empty() && schemas == marked.usable() => Start::Nothing(marked),
-            other => other,
-        };
-        let mut plan = Self {
-            room: room(connection, &server, &marker.own.tablespace)?,
-            degree: (settings.int("LOAD_PARALLEL_DEGREE") as usize).max(1),
-            work_unit: settings.int("WORK_UNIT"),
-            names,
-            server,
-            marker,
-            owner,
-            start,
-            schemas,
-            load,
-            verify,
-            drop,
-        };
-        plan.degree = plan.degree.min(plan.load.len() + plan.verify.len()).max(1);
+        let present = ours.as_ref().map(|ours| ours.present.clone()).unwrap_or_default();
+        let place = format!("schema {}", names.schema());
+        let own = |old: Option<&Own>| own_of(settings, old.map_or(made_schema, |old| old.made_schema));
+        let mut wanted =
+            Wanted::new(ours.map(|ours| ours.marked), (settings, schemas), (server.block_bytes, "page"), &place, own)?;
+        refuse_too_large(settings, &wanted.marker)?;
+        let room = room(connection, &server, &wanted.marker.own.tablespace)?;
+        if !wanted.is_new() {
+            // Tables and their index come in one transaction.
+            let complete =
+                |n: &u32| present.contains(&layout::rows_name(*n)) && present.contains(&layout::index_name(*n));
+            (wanted.verify, wanted.load) = wanted.load.into_iter().partition(complete);
+        }
+        let plan = Self { names: names.clone(), server, owner, room, wanted };
         plan.refuse_too_few_connections()?;
         if let Ok(room) = &plan.room {
             let place = match plan.tablespace() {
@@ -136,9 +107,14 @@ impl LoadPlan {
         Storage { tablespace: self.marker.own.tablespace.clone(), autovacuum: self.marker.own.autovacuum }
     }
 
+    /// Nothing is there; the PostgreSQL schema may be, empty.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.start == Start::Fresh
+    }
+
     /// The PostgreSQL schema has to be created.
     pub(super) fn creates_schema(&self) -> bool {
-        self.start == Start::Fresh && self.marker.own.made_schema
+        self.is_fresh() && self.marker.own.made_schema
     }
 
     fn tablespace(&self) -> &str {
@@ -148,16 +124,6 @@ impl LoadPlan {
         }
     }
 
-    /// Rows of `cf1` to be loaded.
-    pub(super) fn rows(&self) -> u64 {
-        self.load.len() as u64 * self.marker.scale
-    }
-
-    /// Rows of `cf2` to be loaded.
-    pub(super) fn scan_rows(&self) -> u64 {
-        self.load.len() as u64 * self.marker.scan_blocks
-    }
-
     fn index_bytes(&self) -> u64 {
         let block = self.marker.block_bytes;
         self.load.len() as u64 * layout::index_pages(self.marker.scale, block) * block
@@ -165,20 +131,22 @@ impl LoadPlan {
 
     /// Tables and indexes to be written.
     pub(super) fn total_bytes(&self) -> u64 {
-        (self.rows() + self.scan_rows()) * self.marker.block_bytes + self.index_bytes()
+        self.data_bytes() + self.index_bytes()
     }
 
     /// With `wal_level=minimal` the server logs nothing of a table that is made in the transaction that loads it.
     fn wal_bytes(&self) -> u64 {
         match self.server.wal_level.as_str() {
             "minimal" => 0,
-            _ => (self.rows() + self.scan_rows()) * WAL_ROW_BYTES + self.index_bytes(),
+            _ => self.rows() * WAL_ROW_BYTES + self.index_bytes(),
         }
     }
 
     /// The plan for people and for JSON.
-    pub(super) fn lines(&self) -> Vec<Line> {
+    pub(in crate::postgres) fn lines(&self) -> Vec<Line> {
         let server = &self.server;
+        let state = if self.marker.own.made_schema { "new" } else { "empty" };
+        let place = format!("the {state} schema {}", self.names.schema());
         let mut lines = vec![
             text("server_version", "Server", format!("PostgreSQL {}", server.version)),
             text(
@@ -188,13 +156,12 @@ impl LoadPlan {
             ),
             text("pg_schema", "PostgreSQL schema", self.names.schema().to_owned()),
             text("tablespace", "Tablespace", self.tablespace().to_owned()),
-            text("action", "Action", self.action()),
+            text("action", "Action", self.action(&place)),
         ];
         lines.extend(data_lines(&self.marker, self.schemas, "block"));
         lines.extend([
-            bytes("data_bytes", "Table data", self.rows() * self.marker.block_bytes),
+            bytes("data_bytes", "Tables to be written", self.data_bytes()),
             bytes("index_bytes", "Index", self.index_bytes()),
-            bytes("scan_bytes", "Scan tables", self.scan_rows() * self.marker.block_bytes),
             bytes("total_bytes", "To be written", self.total_bytes()),
             match &self.room {
                 Ok(room) => bytes("free_bytes", "Free now", room.free_bytes),
@@ -252,53 +219,19 @@ impl LoadPlan {
             ),
         ]
     }
-
-    fn action(&self) -> String {
-        let name = self.names.schema();
-        let n = self.schemas;
-        let list = |schemas: &[u32]| {
-            let list: Vec<String> = schemas.iter().take(8).map(u32::to_string).collect();
-            let more = if schemas.len() > 8 { ", ..." } else { "" };
-            format!("{}{more}", list.join(", "))
-        };
-        let all = many(u64::from(n), "SLOB schema");
-        match &self.start {
-            Start::Fresh if self.marker.own.made_schema => {
-                format!("create schema {name} and a data set of {all}")
-            }
-            Start::Fresh => {
-                format!("create a data set of {all} in the empty schema {name}")
-            }
-            Start::Over(_) => {
-                format!("start over: an earlier prepare did not finish; remove its tables and create {all}")
-            }
-            Start::Nothing(_) => format!("nothing: {all} already there"),
-            Start::Add(marked) => {
-                let mut parts = Vec::new();
-                if !marked.loading.is_empty() {
-                    parts.push("resume: an earlier prepare did not finish".to_owned());
-                }
-                if !self.drop.is_empty() {
-                    parts.push(format!("remove SLOB schemas {}", list(&self.drop)));
-                }
-                if !self.verify.is_empty() {
-                    parts.push(format!("verify SLOB schemas {}", list(&self.verify)));
-                }
-                if !self.load.is_empty() {
-                    parts.push(format!("load SLOB schemas {}", list(&self.load)));
-                }
-                parts.join("; ")
-            }
-        }
-    }
 }
 
 /// What would be loaded into a server that does not run yet.
-pub(super) fn imagined(version: Option<&str>, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
+pub(in crate::postgres) fn imagined(
+    version: Option<&str>,
+    settings: &Settings,
+    schemas: u32,
+) -> Result<Vec<Line>, EngineError> {
     let names = Names::new(settings)?;
     refuse_counts(schemas)?;
     let block_bytes = settings.int("BLOCK_SZ");
-    let marker = new_marker(settings, block_bytes, 0, true)?;
+    let marker = wanted::new_marker(settings, (block_bytes, "page"), 0, own_of(settings, true))?;
+    refuse_too_large(settings, &marker)?;
     let rows = u64::from(schemas) * (marker.scale + marker.scan_blocks);
     let index = u64::from(schemas) * layout::index_pages(marker.scale, block_bytes);
     let total = (rows + index) * block_bytes;
@@ -322,63 +255,31 @@ fn estimate(total_bytes: u64) -> Line {
     }
 }
 
-/// Looks at what is there, and decides what the data set is.
-fn begin(
+/// Whether this role may load there; whose what is there is, that will have the tables.
+fn writable(
     connection: &mut Connection,
     names: &Names,
     server: &Server,
-    settings: &Settings,
-) -> Result<(Start, Marker, Option<Owner>), EngineError> {
-    let fresh =
-        |made_schema| new_marker(settings, server.block_bytes, assay_run::dataset::rows::drawn_id()?, made_schema);
-    match marker::find(connection, names)? {
-        Found::Nothing => {
-            if !server.may_create {
-                return Err(EngineError::Unusable(format!(
-                    "role {0} may not create a schema in database {1}: have its owner run GRANT CREATE ON DATABASE {2} TO {3}, or CREATE SCHEMA {4} AUTHORIZATION {3}",
-                    server.role,
-                    server.database,
-                    layout::quote(&server.database),
-                    layout::quote(&server.role),
-                    names.schema_sql()
-                )));
-            }
-            Ok((Start::Fresh, fresh(true)?, None))
-        }
+    found: &Found,
+) -> Result<Option<Owner>, EngineError> {
+    match found {
+        Found::Nothing if server.may_create => Ok(None),
+        Found::Nothing => Err(EngineError::Unusable(format!(
+            "role {0} may not create a schema in database {1}: have its owner run GRANT CREATE ON DATABASE {2} TO {3}, or CREATE SCHEMA {4} AUTHORIZATION {3}",
+            server.role,
+            server.database,
+            layout::quote(&server.database),
+            layout::quote(&server.role),
+            names.schema_sql()
+        ))),
         Found::Empty(owner) => {
             refuse_unwritable(connection, names, server)?;
-            let owner = Some(owner).filter(|owner| owner.may_act);
-            Ok((Start::Fresh, fresh(false)?, owner))
+            Ok(Some(owner.clone()).filter(|owner| owner.may_act))
         }
         Found::Ours(ours) => {
             refuse_unwritable(connection, names, server)?;
-            if !ours.marked.foreign.is_empty() {
-                return Err(EngineError::Unusable(format!(
-                    "schema {} contains objects that assay did not make: {}; move them elsewhere. assay loads \
-                     nothing beside them",
-                    names.schema(),
-                    ours.marked.foreign.join(", ")
-                )));
-            }
             refuse_owner(names, server, &ours.owner)?;
-            let (marked, owner) = (ours.marked, Some(ours.owner));
-            let contradicted = refuse_contradictions(&marked.marker, settings, server.block_bytes);
-            match contradicted {
-                Err(_) if marked.loaded.is_empty() => {
-                    let marker = new_marker(
-                        settings,
-                        server.block_bytes,
-                        assay_run::dataset::rows::drawn_id()?,
-                        marked.marker.own.made_schema,
-                    )?;
-                    Ok((Start::Over(marked), marker, owner))
-                }
-                Err(error) => Err(error),
-                Ok(()) => {
-                    let marker = marked.marker.clone();
-                    Ok((Start::Add(marked), marker, owner))
-                }
-            }
+            Ok(Some(ours.owner.clone()))
         }
     }
 }
@@ -414,31 +315,21 @@ fn refuse_unwritable(connection: &mut Connection, names: &Names, server: &Server
     )))
 }
 
-/// Tables and indexes of the PostgreSQL schema.
-fn tables_of(connection: &mut Connection, names: &Names) -> Result<BTreeSet<String>, EngineError> {
-    match marker::find(connection, names)? {
-        Found::Ours(ours) => Ok(ours.present),
-        Found::Nothing | Found::Empty(_) => Err(super::super::check::nothing_here(names)),
-    }
+/// What a new data set has that only those here have.
+fn own_of(settings: &Settings, made_schema: bool) -> Own {
+    Own { tablespace: settings.text("TABLESPACE").to_owned(), autovacuum: settings.bool("AUTOVACUUM"), made_schema }
 }
 
-/// The settings of a new data set.
-fn new_marker(settings: &Settings, block_bytes: u64, data_set: u64, made_schema: bool) -> Result<Marker, EngineError> {
-    let own = Own {
-        tablespace: settings.text("TABLESPACE").to_owned(),
-        autovacuum: settings.bool("AUTOVACUUM"),
-        made_schema,
-    };
-    let marker = wanted::new_marker(settings, (block_bytes, "page"), data_set, own)?;
-    // A block number has 32 bits, and the last two are taken.
-    if marker.scale >= u64::from(u32::MAX) - 1 {
-        return Err(EngineError::Usage(format!(
-            "SCALE={} is {} blocks; a table of PostgreSQL has fewer than 2^32: use more schemas",
-            settings.get("SCALE").text,
-            marker.scale
-        )));
+/// A block number has 32 bits, and the last two are taken.
+fn refuse_too_large(settings: &Settings, marker: &Marker) -> Result<(), EngineError> {
+    if marker.scale < u64::from(u32::MAX) - 1 {
+        return Ok(());
     }
-    Ok(marker)
+    Err(EngineError::Usage(format!(
+        "SCALE={} is {} blocks; a table of PostgreSQL has fewer than 2^32: use more schemas",
+        settings.get("SCALE").text,
+        marker.scale
+    )))
 }
 
 /// Room where the tables go. The error inside says why it is not known.

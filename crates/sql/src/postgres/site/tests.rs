@@ -112,7 +112,7 @@ impl Den {
             den.ask(&den.ours, "create role mallory login").unwrap();
         }
         den.ask(&den.ours, &format!("grant create on database \"{database}\" to mallory")).unwrap();
-        let done = Postgres.prepare(&den.theirs, &den.settings, 1, &Stop::new(), &Unseen);
+        let done = Postgres::SLOB.prepare(&den.theirs, &den.settings, 1, &Stop::new(), &Unseen);
         done.unwrap();
         den.ask(&den.theirs, LAIR).unwrap();
         den
@@ -138,19 +138,19 @@ impl Den {
     fn open(&self, more: &[(&str, &str)]) -> Result<Box<dyn Engine>, EngineError> {
         let mut said = vec![("SCALE", "1000"), ("SCAN_TABLE_SZ", "16")];
         said.extend(more);
-        Postgres.open(&self.ours, &self.plan(), &settings(&said), &Stop::new(), &Unseen)
+        Postgres::SLOB.open(&self.ours, &self.plan(), &settings(&said), &Stop::new(), &Unseen)
     }
 
     /// What a superuser is told by every command.
     fn told(&self) -> [(&'static str, Result<(), EngineError>); 6] {
         let (at, settings, stop) = (&self.ours, &self.settings, &Stop::new());
         [
-            ("inspect", Postgres.inspect(at, settings).map(drop)),
+            ("inspect", Postgres::SLOB.inspect(at, settings).map(drop)),
             ("run", self.open(&[]).map(drop)),
-            ("check", Postgres.check(at, settings, stop, &Unseen).map(drop)),
-            ("prepare", Postgres.prepare(at, settings, 2, stop, &Unseen).map(drop)),
-            ("plan_destroy", Postgres.plan_destroy(at, settings).map(drop)),
-            ("destroy", Postgres.destroy(at, settings).map(drop)),
+            ("check", Postgres::SLOB.check(at, settings, stop, &Unseen).map(drop)),
+            ("prepare", Postgres::SLOB.prepare(at, settings, 2, stop, &Unseen).map(drop)),
+            ("plan_destroy", Postgres::SLOB.plan_destroy(at, settings).map(drop)),
+            ("destroy", Postgres::SLOB.destroy(at, settings).map(drop)),
         ]
     }
 
@@ -178,7 +178,7 @@ fn what_a_role_planted_in_its_data_set_is_named_and_never_executed_by_a_superuse
         for (command, told) in den.told() {
             assert!(told.is_ok(), "{command} of a clean data set: {told:?}");
         }
-        let left = Postgres.inspect(&den.ours, &den.settings).unwrap();
+        let left = Postgres::SLOB.inspect(&den.ours, &den.settings).unwrap();
         assert!(matches!(left, Presence::Absent { .. }), "{left:?}");
         assert!(!den.fired());
     }
@@ -203,12 +203,12 @@ fn a_superuser_acts_as_the_role_the_data_set_belongs_to_and_its_tables_stay_as_t
             assert_eq!(owner.value, "mallory (sessions act as this role)");
         }
         let stop = Stop::new();
-        Postgres.prepare(&den.ours, &den.settings, 2, &stop, &Unseen).unwrap();
+        Postgres::SLOB.prepare(&den.ours, &den.settings, 2, &stop, &Unseen).unwrap();
         let strangers = "select count(*) from pg_class where relnamespace = 'assay'::regnamespace \
             and relowner <> 'mallory'::regrole";
         let counted = den.ask(&den.ours, strangers).unwrap().rows;
         assert_eq!(counted[0][0].as_deref(), Some("0"));
-        Postgres.destroy(&den.ours, &den.settings).unwrap();
+        Postgres::SLOB.destroy(&den.ours, &den.settings).unwrap();
     }
 }
 
@@ -220,13 +220,13 @@ fn what_a_superuser_lays_in_a_role_s_empty_schema_is_that_role_s() {
     let den = Den::new(server, "empty");
     let (stop, settings) = (Stop::new(), settings(&[("SCALE", "1000"), ("PG_SCHEMA", "given")]));
     den.ask(&den.theirs, "create schema given").unwrap();
-    Postgres.prepare(&den.ours, &settings, 2, &stop, &Unseen).unwrap();
+    Postgres::SLOB.prepare(&den.ours, &settings, 2, &stop, &Unseen).unwrap();
     let strangers = "select count(*) filter (where relowner = 'mallory'::regrole), count(*) from pg_class \
         where relnamespace = 'given'::regnamespace";
     let counted = den.ask(&den.ours, strangers).unwrap().rows;
     assert_eq!(counted[0][0], counted[0][1]);
-    Postgres.check(&den.theirs, &settings, &stop, &Unseen).unwrap();
-    Postgres.destroy(&den.ours, &settings).unwrap();
+    Postgres::SLOB.check(&den.theirs, &settings, &stop, &Unseen).unwrap();
+    Postgres::SLOB.destroy(&den.ours, &settings).unwrap();
 }
 
 #[test]

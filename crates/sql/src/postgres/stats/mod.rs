@@ -18,11 +18,12 @@ mod sql;
 pub(super) use about::Timing;
 pub(super) use activity::Activity;
 
-use super::claim::Company;
+use super::claim::holders_of;
 use super::conninfo::ConnectOptions;
 use super::growth::{Sizes, Watched};
 use super::own::PINNED;
 use super::wire::{Connection, PgError, Prepared};
+use crate::claim::Company;
 use about::About;
 use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
@@ -154,8 +155,8 @@ impl ServerStats {
         // What is not on the books before the statement begins is not in what it reads.
         let own = self.own.count();
         let mut raw = self.read(&mut state);
-        if let Some(company) = &mut state.company {
-            company.note(raw.part("claims"));
+        if let (Some(company), Some(claims)) = (&mut state.company, raw.part("claims")) {
+            company.note(holders_of(claims));
         }
         state.last = begun.elapsed();
         state.longest = state.longest.max(state.last);
@@ -229,7 +230,7 @@ impl ServerStats {
 
     /// The claim on the data set is held by this server process: from now on every reading looks who else is there.
     pub(super) fn claimed_by(&self, pid: i32) {
-        self.lock().company = Some(Company::of(pid));
+        self.lock().company = Some(Company::of(pid.cast_unsigned()));
     }
 
     /// The claim is about to be given back.

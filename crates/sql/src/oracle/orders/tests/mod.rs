@@ -17,7 +17,7 @@ use fake::{Fake, database};
 use std::sync::Arc;
 
 /// The target, over the stand-in.
-static FAKE: OrderEntryOn<OracleOrders> = OrderEntryOn(Oracle { way: || Ok(Arc::new(Fake)) });
+static FAKE: OrderEntryOn<OracleOrders> = OrderEntryOn(SlobOn(Oracle { way: || Ok(Arc::new(Fake)) }));
 
 fn settings(given: &[(&str, &str)]) -> Settings {
     crate::oracle::tests::settings_of(&ALL_PARAMS, given)
@@ -36,7 +36,7 @@ static BENCH: Bench = Bench {
     target: &FAKE,
     settings: small,
     connect: |url| {
-        let visit = FAKE.0.visit(url, &small(&[])).unwrap();
+        let visit = FAKE.0.at(url, &small(&[]), &Stop::new()).unwrap().1;
         Box::new(load::patient(&*visit.way, &visit.address).unwrap())
     },
 };
@@ -106,7 +106,7 @@ fn faults(url: &str) {
             &["C16"],
         ),
     ];
-    let visit = FAKE.0.visit(url, &small(&[])).unwrap();
+    let visit = FAKE.0.at(url, &small(&[]), &Stop::new()).unwrap().1;
     let mut link = load::patient(&*visit.way, &visit.address).unwrap();
     let names = OracleOrders::look(&visit).unwrap().names;
     for (what, sql, caught) in faults {

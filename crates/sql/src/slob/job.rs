@@ -1,0 +1,166 @@
+//! Sessions that load or read SLOB schemas side by side: the first failure ends all, and a request to stop ends what they wait for.
+
+use crate::checked::Findings;
+use crate::threads::gather;
+use assay_measure::locked::locked;
+use assay_run::engine::{EngineError, Progress};
+use assay_run::stop::Stop;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::{Duration, Instant};
+
+/// Between two looks at whether the server lives.
+const LIFE: Duration = Duration::from_secs(5);
+
+/// What a server does in its own way for sessions that work side by side.
+pub(crate) trait Jobs: Sized + 'static {
+    /// Where the data set is or will be.
+    type At: Clone + Send + Sync + 'static;
+    /// A session that makes, reads and notes.
+    type Session;
+    /// One that works beside it.
+    type Worker;
+    /// How the server knows it.
+    type Id: Copy + Send;
+
+    /// After a request to stop, sessions that go on for so long are left alone; `None`: they are waited for.
+    const LEFT_AFTER: Option<Duration> = None;
+
+    fn id(worker: &Self::Worker) -> Self::Id;
+
+    /// Ends what these wait for, as far as the server does so: called at every tick until they have ended, `again` from the second
+    /// time on.
+    fn interrupt(at: &Self::At, keeper: &mut Self::Session, working: &[Self::Id], again: bool);
+
+    /// The server answers.
+    ///
+    /// # Errors
+    /// `Unusable`: it does not.
+    fn alive(_keeper: &mut Self::Session) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn close(worker: Self::Worker) {
+        drop(worker);
+    }
+}
+
+/// What sessions share that work through SLOB schemas. It outlives a command that gives up a server which is gone.
+pub(crate) struct Job<D: Jobs, W> {
+    pub(crate) at: D::At,
+    /// What it is done by: the plan of a load, the marker of a check.
+    pub(crate) what: W,
+    /// For people, and how many bytes there are to do.
+    phase: (&'static str, u64),
+    schemas: Vec<u32>,
+    done_bytes: AtomicU64,
+    next: AtomicUsize,
+    /// A thread failed, or the user wants to stop: nobody starts anything more.
+    ended: AtomicBool,
+    /// Its sessions, by thread.
+    working: Mutex<Vec<(usize, D::Id)>>,
+}
+
+/// What a session of a job does: connects, and works on a schema.
+type Begin<D, W> = fn(&Job<D, W>) -> Result<<D as Jobs>::Worker, EngineError>;
+type Each<D, W> = fn(&Job<D, W>, &mut <D as Jobs>::Worker, u32) -> Result<Findings, EngineError>;
+
+impl<D: Jobs, W: Send + Sync + 'static> Job<D, W> {
+    pub(crate) fn new(at: &D::At, what: W, phase: (&'static str, u64), schemas: Vec<u32>) -> Arc<Self> {
+        Arc::new(Self {
+            at: at.clone(),
+            what,
+            phase,
+            schemas,
+            done_bytes: AtomicU64::new(0),
+            next: AtomicUsize::new(0),
+            ended: AtomicBool::new(false),
+            working: Mutex::default(),
+        })
+    }
+
+    /// Whether a session has a reason to go on.
+    ///
+    /// # Errors
+    /// `Interrupted`: another one has failed, or the user wants to stop.
+    pub(crate) fn goes_on(&self) -> Result<(), EngineError> {
+        if self.ended.load(Ordering::Acquire) { Err(EngineError::Interrupted) } else { Ok(()) }
+    }
+
+    /// So many bytes are done.
+    pub(crate) fn done(&self, bytes: u64) {
+        self.done_bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Works through the schemas by so many sessions.
+    ///
+    /// # Errors
+    /// The first failure; `Interrupted` once the user wants to stop.
+    pub(crate) fn run(
+        self: &Arc<Self>,
+        sessions: usize,
+        (begin, each): (Begin<D, W>, Each<D, W>),
+        keeper: &mut D::Session,
+        stop: &Stop,
+        progress: &dyn Progress,
+    ) -> Result<Findings, EngineError> {
+        let threads = sessions.min(self.schemas.len());
+        let (tell, told) = mpsc::channel();
+        for thread in 0..threads {
+            let (job, tell) = (Arc::clone(self), tell.clone());
+            std::thread::spawn(move || {
+                let done = job.thread(thread, begin, each);
+                if done.is_err() {
+                    job.ended.store(true, Ordering::Release);
+                }
+                // Nobody may wait any more.
+                let _ = tell.send(done);
+            });
+        }
+        drop(tell);
+        let (mut looked, mut ending, mut gone) = (Instant::now(), None, false);
+        let watch = || {
+            progress.update(self.phase.0, self.done_bytes.load(Ordering::Relaxed), self.phase.1);
+            if stop.requested() {
+                self.ended.store(true, Ordering::Release);
+            }
+            if self.ended.load(Ordering::Acquire) {
+                let again = ending.is_some();
+                let since: &Instant = ending.get_or_insert_with(Instant::now);
+                let working: Vec<D::Id> = locked(&self.working).iter().map(|(_, id)| *id).collect();
+                D::interrupt(&self.at, keeper, &working, again);
+                // A statement that nobody could end goes on in the server without us.
+                if D::LEFT_AFTER.is_some_and(|time| since.elapsed() >= time) {
+                    return Err(EngineError::Interrupted);
+                }
+            }
+            // One that gives no sign of life is not waited for.
+            if looked.elapsed() >= LIFE {
+                D::alive(keeper).inspect_err(|_| gone = true)?;
+                looked = Instant::now();
+            }
+            Ok(())
+        };
+        gather(threads, &told, Findings::merge, watch)
+            .map_err(|error| if stop.requested() && !gone { EngineError::Interrupted } else { error })
+    }
+
+    fn thread(&self, thread: usize, begin: Begin<D, W>, each: Each<D, W>) -> Result<Findings, EngineError> {
+        let mut worker = begin(self)?;
+        locked(&self.working).push((thread, D::id(&worker)));
+        let done = self.through(&mut worker, each);
+        // Its number may soon be another's.
+        locked(&self.working).retain(|(other, _)| *other != thread);
+        D::close(worker);
+        done
+    }
+
+    fn through(&self, worker: &mut D::Worker, each: Each<D, W>) -> Result<Findings, EngineError> {
+        let mut findings = Findings::default();
+        while let Some(n) = self.schemas.get(self.next.fetch_add(1, Ordering::Relaxed)) {
+            self.goes_on()?;
+            findings.merge(&each(self, worker, *n)?);
+        }
+        Ok(findings)
+    }
+}
