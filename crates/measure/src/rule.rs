@@ -1,6 +1,7 @@
 //! A rule that findings come from: what it is documented with, wherever it judges.
 
-use crate::record::{Advice, Figure};
+use crate::record::{Advice, Figure, Record};
+use std::fmt::Display;
 
 /// A rule of advice. Its headings are the page `docs/reference/findings.md` and what `assay explain` prints.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +24,17 @@ pub struct Rule {
     pub source: &'static str,
 }
 
+/// Rules of a kind of record with what judges by each, in the order in which findings are read.
+pub type Judges<I> = [(Rule, fn(&Record, &I) -> Option<Advice>)];
+
 impl Rule {
-    /// A finding with its numbers, whose text has a way out of its own.
+    /// The rules of a list that pairs each with what judges by it.
+    #[must_use]
+    pub fn all<J>(judged: &[(Self, J)]) -> Vec<Self> {
+        judged.iter().map(|(rule, _)| *rule).collect()
+    }
+
+    /// A finding with its numbers, whose way out depends on them or that needs none: the text has all that is said.
     #[must_use]
     pub fn finding(&self, high: bool, text: String, evidence: &[(&str, f64)]) -> Advice {
         let evidence = evidence.iter().map(|(name, value)| (*name, Figure::decimal(*value)));
@@ -33,8 +43,14 @@ impl Rule {
 
     /// A finding that ends with the way out.
     #[must_use]
-    pub fn advise(&self, high: bool, text: String, evidence: &[(&str, f64)]) -> Advice {
+    pub fn advise(&self, high: bool, text: impl Display, evidence: &[(&str, f64)]) -> Advice {
         self.finding(high, format!("{text} {}", self.what_to_do), evidence)
+    }
+
+    /// A finding that goes on with why the reader should care and ends with the way out.
+    #[must_use]
+    pub fn explain(&self, high: bool, text: impl Display, evidence: &[(&str, f64)]) -> Advice {
+        self.advise(high, format!("{text} {}", self.why), evidence)
     }
 
     /// A finding with figures, of which some may be n/a.

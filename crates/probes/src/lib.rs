@@ -8,6 +8,7 @@ mod host;
 mod load;
 mod machine;
 mod peer;
+mod rules;
 mod scratch;
 
 pub mod clock;

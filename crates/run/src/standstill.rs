@@ -33,7 +33,7 @@ pub const RULE: Rule = Rule {
             LEAST_NS / 1_000_000_000
         )
     },
-    why: "A signal (SIGSTOP), a frozen control group or a paused machine does that, not the platform. Under a rate the latency from the intended start holds the gap; in a closed loop only the operations under way do.",
+    why: "The cause is a signal (SIGSTOP), a frozen control group or a paused machine, not the platform. Under a rate the latency from the intended start includes the gap; in a closed loop only the operations in flight show the gap, and percentiles do not.",
     what_to_do: "Run the test again.",
     cannot_judge_when: "The kernel does not count the delay of threads, or the host had no thread left: then the rule is silent.",
     source: "Decided here.",
@@ -118,9 +118,7 @@ fn finding(seen: &[Still], watched_s: f64) -> Option<Advice> {
     let longest = seen.iter().max_by(|one, two| one.length_s.total_cmp(&two.length_s))?;
     let all_s: f64 = seen.iter().map(|still| still.length_s).sum();
     let text = format!(
-        "assay stood still for {} s of {} s: none of its threads ran; the longest gap was {} s, from second {} on. The \
-         cause is a signal (SIGSTOP), a frozen control group or a paused machine, not the platform. In a closed loop \
-         the gap shows only in the operations in flight, not in percentiles; run the test again.",
+        "assay stood still for {} s of {} s: none of its threads ran. The longest gap was {} s, from second {} on.",
         fixed(all_s, 1),
         fixed(watched_s, 1),
         fixed(longest.length_s, 1),
@@ -128,7 +126,7 @@ fn finding(seen: &[Still], watched_s: f64) -> Option<Advice> {
     );
     let evidence =
         [("stood_still_s", all_s), ("stood_still_s_max", longest.length_s), ("stood_still_count", seen.len() as f64)];
-    Some(RULE.finding(true, text, &evidence))
+    Some(RULE.explain(true, text, &evidence))
 }
 
 #[cfg(test)]

@@ -246,10 +246,14 @@ mod tests {
             }
             let is_source = place.extension().is_some_and(|end| end == "rs") && !place.ends_with("explain.rs");
             let text = if is_source { std::fs::read_to_string(&place).expect("a source") } else { String::new() };
-            for entry in text.split(": Rule = Rule {").skip(1) {
+            for entry in text.split(": Rule =").skip(1) {
                 let field = |name: &str| entry.split(name).nth(1)?.split('"').nth(1);
-                let (id, title) = (field("id: ").expect("an id"), field("title: ").expect("a title"));
-                assert!(rules.iter().any(|rule| (rule.id, rule.title) == (id, title)), "{id}: {title} is in no list");
+                // A rule that several probes have begins with its id, and its title is theirs.
+                let of_its_own = entry.starts_with(" Rule {");
+                let id = if of_its_own { field("id: ") } else { entry.split('"').nth(1) }.expect("an id");
+                let title = of_its_own.then(|| field("title: ").expect("a title"));
+                let mut known = rules.iter().filter(|rule| title.is_none_or(|title| rule.title == title));
+                assert!(known.any(|rule| rule.id == id), "{id}: {title:?} is in no list");
                 found += 1;
             }
         }

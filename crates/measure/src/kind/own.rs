@@ -1,9 +1,9 @@
 //! Kinds whose records contain everything in their own part.
 
-use super::{Check, Finding, Headline, Kind};
+use super::{Check, Finding, Headline, Kind, figure};
 use crate::chart::Drawn;
-use crate::record::{Metric, Part, Record};
-use crate::rule::Rule;
+use crate::record::{Advice, Metric, Part, Record};
+use crate::rule::{Judges, Rule};
 use crate::section::Sections;
 
 /// What must be equal for two records to be of the same test: what it is, how it was, and what follows where it differs. An empty value
@@ -13,7 +13,7 @@ pub type TestConditions = Vec<(&'static str, String, Finding)>;
 /// A kind that reports its part of a record and needs no other parts: one constant, which is a [`Kind`]. Records of another
 /// tool's output have no such part; the kind of their import reports them.
 #[derive(Debug)]
-pub struct OwnKind<I> {
+pub struct OwnKind<I: 'static> {
     /// THE list of its figures.
     pub metrics: fn(&I) -> Vec<Metric>,
     /// Its tables, pairs and sentences.
@@ -22,7 +22,9 @@ pub struct OwnKind<I> {
     pub headline: fn(&Record, &I) -> Headline,
     /// Its charts, in order.
     pub charts: fn(&I) -> Vec<Drawn>,
-    /// As [`Kind::rules`].
+    /// Its rules that judge a record and this part.
+    pub judges: &'static Judges<I>,
+    /// Its other rules.
     pub rules: fn() -> Vec<Rule>,
     /// Of its test.
     pub conditions: fn(&I) -> TestConditions,
@@ -45,11 +47,24 @@ impl<I> OwnKind<I> {
             sections,
             headline,
             charts: |_| Vec::new(),
+            judges: &[],
             rules: Vec::new,
             conditions: |_| Vec::new(),
             in_words_of_tool: |_| None,
             in_json_of_tool: |_| None,
         }
+    }
+}
+
+impl<I: Part + Default> OwnKind<I> {
+    /// A record with this part, what follows from it, and its figures: the last that is done to a new record.
+    #[must_use]
+    pub fn complete(&self, mut record: Record, info: &I) -> Record {
+        let found: Vec<Advice> = self.judges.iter().filter_map(|(_, judge)| judge(&record, info)).collect();
+        record.advice.extend(found);
+        record.parts.put(info);
+        figure(self, &mut record);
+        record
     }
 }
 
@@ -67,7 +82,7 @@ impl<I: Part + Default> Kind for OwnKind<I> {
     }
 
     fn rules(&self) -> Vec<Rule> {
-        (self.rules)()
+        [Rule::all(self.judges), (self.rules)()].concat()
     }
 
     fn metrics(&self, record: &Record) -> Vec<Metric> {

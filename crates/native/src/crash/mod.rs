@@ -9,9 +9,9 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
-use assay_measure::kind::{OwnKind, figure};
+use assay_measure::kind::OwnKind;
 use assay_measure::record::{Advice, Figure, Record};
-use assay_measure::rule::Rule;
+use assay_measure::rule::{Judges, Rule};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units::{fixed, size, thousands};
 pub use info::{RecoveryInfo, RecoveryStep};
@@ -19,11 +19,8 @@ pub use info::{RecoveryInfo, RecoveryStep};
 const MIB: f64 = 1_048_576.0;
 
 /// The kind of `assay recovery`.
-pub const KIND: OwnKind<RecoveryInfo> = OwnKind {
-    rules: || RULES.iter().map(|(rule, _)| *rule).collect(),
-    charts: charts::all,
-    ..OwnKind::new(metrics::all, sections::render, headline::of)
-};
+pub const KIND: OwnKind<RecoveryInfo> =
+    OwnKind { judges: RULES, charts: charts::all, ..OwnKind::new(metrics::all, sections::render, headline::of) };
 
 /// Builds the record of measured steps. `run` brings labels, settings and facts; what follows
 /// from the steps is filled in here.
@@ -36,11 +33,7 @@ pub fn build(run: &RunData, measured: RecoveryInfo) -> Record {
     if !reasons.is_empty() {
         run.verdict = Verdict::Invalid(reasons);
     }
-    let mut record = Record::labelled(&run);
-    record.advice = advise(&info);
-    record.parts.put(&info);
-    figure(&KIND, &mut record);
-    record
+    KIND.complete(Record::labelled(&run), &info)
 }
 
 /// Promises that did not hold.
@@ -103,15 +96,8 @@ fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     (slope > 0.0).then(|| ((y - slope * x).max(0.0), slope))
 }
 
-/// What judges by a rule.
-type Judge = fn(&RecoveryInfo) -> Option<Advice>;
-
 /// The rules with what judges them, in the order in which findings are read.
-const RULES: &[(Rule, Judge)] = &[(LOST, lost), (DISTANCE, recommendation), (COLD, cold), (NOT_KEPT, not_kept)];
-
-fn advise(info: &RecoveryInfo) -> Vec<Advice> {
-    RULES.iter().filter_map(|(_, judge)| judge(info)).collect()
-}
+const RULES: &Judges<RecoveryInfo> = &[(LOST, lost), (DISTANCE, recommendation), (COLD, cold), (NOT_KEPT, not_kept)];
 
 const LOST: Rule = Rule {
     id: "V1",
@@ -121,30 +107,24 @@ const LOST: Rule = Rule {
         "A commit that was acknowledged is not there after the restart; high, and the run invalid, unless COMMIT_MODE is none".to_owned()
     },
     why: "No crash may cause it; COMMIT_MODE=none allows it.",
-    what_to_do: "Report a bug of assay, or replace a device that does not keep acknowledged writes.",
+    what_to_do: "Replace the device if it does not keep acknowledged writes; otherwise report a bug in assay.",
     cannot_judge_when: "Never: every acknowledged commit is looked for.",
     source: "The promise of the commit modes.",
 };
 
-fn lost(info: &RecoveryInfo) -> Option<Advice> {
+fn lost(_: &Record, info: &RecoveryInfo) -> Option<Advice> {
     let lost: u64 = info.steps.iter().map(|step| step.lost_count).sum();
     let all: u64 = info.steps.iter().map(|step| step.acknowledged_count).sum();
     if lost == 0 {
         return None;
     }
-    let text = format!(
-        "{} of {} acknowledged commits were lost{}.",
-        thousands(lost),
-        thousands(all),
-        if info.commit_mode == "none" {
-            ": this is what COMMIT_MODE=none allows"
-        } else {
-            ", which no crash may cause: a bug in assay, or a device that does not keep acknowledged writes"
-        }
-    );
+    let text = format!("{} of {} acknowledged commits were lost", thousands(lost), thousands(all));
     let evidence = [("lost_count", lost as f64), ("acknowledged_count", all as f64)];
-    let high = info.commit_mode != "none";
-    Some(LOST.finding(high, text, &evidence))
+    Some(if info.commit_mode == "none" {
+        LOST.finding(false, text + ", as COMMIT_MODE=none allows.", &evidence)
+    } else {
+        LOST.advise(true, text + ", which no crash may cause.", &evidence)
+    })
 }
 
 const DISTANCE: Rule = Rule {
@@ -160,7 +140,7 @@ const DISTANCE: Rule = Rule {
     source: "Least squares of the time of the first commit over the log replayed, over all kills.",
 };
 
-fn recommendation(info: &RecoveryInfo) -> Option<Advice> {
+fn recommendation(_: &Record, info: &RecoveryInfo) -> Option<Advice> {
     let wanted = info.rto_wanted_s.value()?;
     let fixed_s = info.fixed_s.value()?;
     let per_mib = info.per_mib_s.value()?;
@@ -200,13 +180,13 @@ const COLD: Rule = Rule {
             "95 % of the old rate is back after at least {COLD_RATIO} times the time of the first commit; high from twice that"
         )
     },
-    why: "This time is also part of the outage.",
+    why: "The time until then is also part of the outage.",
     what_to_do: "Warm the cache before sessions are let in, or plan for the longer time.",
     cannot_judge_when: "The rate did not come back within --time: then the rule is silent.",
     source: "Decided here.",
 };
 
-fn cold(info: &RecoveryInfo) -> Option<Advice> {
+fn cold(_: &Record, info: &RecoveryInfo) -> Option<Advice> {
     let ratio = |step: &RecoveryStep| {
         let first = step.first_commit_s.value().filter(|s| *s > 0.0)?;
         Some((step.rate_95_s.value()? / first, first, step.rate_95_s.value()?))
@@ -218,12 +198,12 @@ fn cold(info: &RecoveryInfo) -> Option<Advice> {
     }
     let text = format!(
         "The first commit ends {} s after the restart, but 95 % of the old rate is back only after {} s: the cache \
-         is cold, and this time is also part of the outage.",
+         is cold.",
         fixed(first, 1),
         fixed(full, 1)
     );
     let evidence = [("first_commit_s", first), ("rate_95_s", full)];
-    Some(COLD.finding(ratio >= 2.0 * COLD_RATIO, text, &evidence))
+    Some(COLD.explain(ratio >= 2.0 * COLD_RATIO, text, &evidence))
 }
 
 /// Log replayed over the distance asked for.
@@ -235,12 +215,12 @@ const NOT_KEPT: Rule = Rule {
     changes_figures: false,
     fires_when: || format!("At least {KEPT_RATIO} times the distance asked for was replayed; high from twice that"),
     why: "The database writers are too slow for this load, so a shorter distance does not help.",
-    what_to_do: "Give them more to write with (DB_WRITERS, a faster device), or less to write.",
+    what_to_do: "Let them write faster (DB_WRITERS, a faster device), or give them less to write.",
     cannot_judge_when: "The log replayed is not known: then the rule is silent.",
     source: "Decided here.",
 };
 
-fn not_kept(info: &RecoveryInfo) -> Option<Advice> {
+fn not_kept(_: &Record, info: &RecoveryInfo) -> Option<Advice> {
     let known = info.steps.iter().filter_map(|step| Some((step.replayed_bytes.value()?, step)));
     let ratio = |replayed: f64, step: &RecoveryStep| replayed / step.distance_bytes.max(1) as f64;
     let (replayed, step) = known.max_by(|a, b| ratio(a.0, a.1).total_cmp(&ratio(b.0, b.1)))?;
@@ -249,9 +229,7 @@ fn not_kept(info: &RecoveryInfo) -> Option<Advice> {
         return None;
     }
     let text = format!(
-        "Checkpoints did not keep their distance: {} was requested, but {} had to be replayed. The database writers \
-         are too slow for this load; a shorter distance does not help until they can write more (DB_WRITERS, a \
-         faster device) or have less to write.",
+        "Checkpoints did not keep their distance: {} was requested, but {} had to be replayed.",
         size(step.distance_bytes),
         size(replayed as u64)
     );
@@ -260,5 +238,5 @@ fn not_kept(info: &RecoveryInfo) -> Option<Advice> {
         ("distance_bytes", step.distance_bytes as f64),
         ("replayed_bytes", replayed),
     ];
-    Some(NOT_KEPT.finding(ratio >= 2.0 * KEPT_RATIO, text, &evidence))
+    Some(NOT_KEPT.explain(ratio >= 2.0 * KEPT_RATIO, text, &evidence))
 }

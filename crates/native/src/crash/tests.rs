@@ -140,5 +140,5 @@ const CASES: &[assay_testkit::rules::Case] = &[
 
 #[test]
 fn each_rule_just_fires_and_just_does_not() {
-    assay_testkit::rules::just_fire(&(KIND.rules)(), CASES);
+    assay_testkit::rules::just_fire(&assay_measure::kind::Kind::rules(&KIND), CASES);
 }

@@ -1,8 +1,9 @@
 //! What follows from the figures of a clock, in plain words.
 
 use super::info::{CALLS, ClockInfo, LEAVES};
-use assay_measure::record::Advice;
-use assay_measure::rule::Rule;
+use crate::rules;
+use assay_measure::record::{Advice, Record};
+use assay_measure::rule::{Judges, Rule};
 use assay_measure::units::{fixed, many};
 
 /// What pg_test_timing's manual calls good: a loop below so many ns, and more than so many % of the steps below 1 us.
@@ -14,12 +15,9 @@ const GOOD_PCT: f64 = 90.0;
 /// host at one clock rate vary by a few %, and what is left is the host's own.
 pub(super) const UNSTEADY_PCT: f64 = 10.0;
 
-/// What judges by a rule.
-type Judge = fn(&ClockInfo) -> Option<Advice>;
-
 /// The rules with what judges them, in the order in which findings are read.
-const RULES: &[(Rule, Judge)] = &[
-    (NOT_OPTIMISED, not_optimised),
+pub(super) const RULES: &Judges<ClockInfo> = &[
+    (NOT_OPTIMISED, |_, info| rules::not_optimised(&NOT_OPTIMISED, info.is_optimised)),
     (CPUS_MOVED, cpus_moved),
     (BACKWARDS, backwards),
     (APART, apart),
@@ -27,31 +25,7 @@ const RULES: &[(Rule, Judge)] = &[
     (DEAR, dear),
 ];
 
-/// The rules of clocks.
-pub(super) fn rules() -> Vec<Rule> {
-    RULES.iter().map(|(rule, _)| *rule).collect()
-}
-
-/// All findings, in the order they are read.
-pub(super) fn advise(info: &ClockInfo) -> Vec<Advice> {
-    RULES.iter().filter_map(|(_, judge)| judge(info)).collect()
-}
-
-const NOT_OPTIMISED: Rule = Rule {
-    id: "C5",
-    title: "Built without optimisation",
-    changes_figures: true,
-    fires_when: || "The program was built without optimisation; always high".to_owned(),
-    why: "Its loops take longer than the clock.",
-    what_to_do: "Use a release build (cargo build --release).",
-    cannot_judge_when: "Never: the program knows how it was built.",
-    source: "Decided here.",
-};
-
-fn not_optimised(info: &ClockInfo) -> Option<Advice> {
-    let text = "This assay was built without optimisation, so its loops take longer than the clock.".to_owned();
-    (!info.is_optimised).then(|| NOT_OPTIMISED.advise(true, text, &[]))
-}
+const NOT_OPTIMISED: Rule = rules::of_the_build("C5", "Its loops take longer than the clock.");
 
 const CPUS_MOVED: Rule = Rule {
     id: "C6",
@@ -64,7 +38,7 @@ const CPUS_MOVED: Rule = Rule {
     source: "Decided here.",
 };
 
-fn cpus_moved(info: &ClockInfo) -> Option<Advice> {
+fn cpus_moved(_: &Record, info: &ClockInfo) -> Option<Advice> {
     let moved = info.pairs.iter().filter(|row| row.exchanges_count > 0 && row.offset_ns.value().is_none()).count();
     let text = format!(
         "The clocks of {moved} of {} pairs of CPUs moved against each other while assay compared them: times taken on \
@@ -88,7 +62,7 @@ const BACKWARDS: Rule = Rule {
 };
 
 /// Time that goes back.
-fn backwards(info: &ClockInfo) -> Option<Advice> {
+fn backwards(_: &Record, info: &ClockInfo) -> Option<Advice> {
     let rows = info.clocks.iter().filter(|row| row.backwards_count > 0);
     let worst = rows.max_by_key(|row| (row.clock != "REALTIME", row.backwards_count))?;
     let text = format!(
@@ -115,7 +89,7 @@ const APART: Rule = Rule {
 };
 
 /// CPUs whose clocks are apart, as far as that is proved.
-fn apart(info: &ClockInfo) -> Option<Advice> {
+fn apart(_: &Record, info: &ClockInfo) -> Option<Advice> {
     let least = info.clocks_apart_ns_min.value().filter(|ns| *ns > 0.0)?;
     let text = format!(
         "The clocks of two CPUs are apart by at least {} ns. A thread that moves between them while it times a step is wrong by \
@@ -145,7 +119,7 @@ const SLOW_SOURCE: Rule = Rule {
 };
 
 /// A source that needs the kernel, while there is one that does not.
-fn slow_source(info: &ClockInfo) -> Option<Advice> {
+fn slow_source(_: &Record, info: &ClockInfo) -> Option<Advice> {
     let (read, call) = (info.clock_read_ns_p50.value()?, info.system_call_ns_p50.value()?);
     let has_tsc = info.available.split_whitespace().any(|name| name == "tsc");
     if info.path != LEAVES || info.source == "tsc" || !has_tsc {
@@ -178,7 +152,7 @@ const DEAR: Rule = Rule {
 };
 
 /// Timing that a database feels.
-fn dear(info: &ClockInfo) -> Option<Advice> {
+fn dear(_: &Record, info: &ClockInfo) -> Option<Advice> {
     let (each, below) = (info.loop_cpu_ns_avg.value()?, info.below_1us_pct.value()?);
     let text = format!(
         "A loop that reads and counts takes {} ns of CPU time, and {} % of the steps are below 1 us; the manual of pg_test_timing \

@@ -6,7 +6,7 @@ use super::{ClockReadings, findings, page};
 use crate::conditions::{Conditions, NOT_EXPOSED};
 use assay_measure::figures::of_layer;
 use assay_measure::identity::{IdentityRule, Scope};
-use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
+use assay_measure::kind::{Finding, OwnKind, TestConditions};
 use assay_measure::record::{Figure, Identity, Record};
 use assay_measure::sample::{half_width, mean, median, stddev};
 use assay_measure::snapshot::{RunData, Verdict};
@@ -17,7 +17,7 @@ const READS: f64 = 2.0;
 
 /// The kind of its records.
 pub(super) const KIND: OwnKind<ClockInfo> = OwnKind {
-    rules: findings::rules,
+    judges: findings::RULES,
     charts: |info| vec![page::chart(info)],
     conditions,
     in_words_of_tool: |info| Some(page::of_pg_test_timing(info)),
@@ -42,10 +42,7 @@ pub(super) fn build(run: &RunData, readings: &ClockReadings) -> Record {
     }
     let mut record = readings.host.record(run);
     record.integrity = integrity(readings);
-    record.advice = findings::advise(&info);
-    record.parts.put(&info);
-    figure(&KIND, &mut record);
-    record
+    KIND.complete(record, &info)
 }
 
 /// Clocks may run apart by so much of the time: NTP slews by a twentieth of that, and threads lose their CPUs between two readings.

@@ -1,8 +1,9 @@
 use super::info::ClockInfo;
 use super::reading::{CLOCKS, ClockReading, Offset, Walk};
-use super::record::build;
+use super::record::{KIND, build};
 use super::*;
 use crate::host::allowed;
+use assay_measure::kind::Kind as _;
 use assay_measure::record::Truth;
 use assay_measure::record::metric::find;
 use assay_measure::snapshot::HostReading;
@@ -307,5 +308,5 @@ const CASES: &[Case] = &[
 
 #[test]
 fn each_rule_just_fires_and_just_does_not() {
-    just_fire(&findings::rules(), CASES);
+    just_fire(&KIND.rules(), CASES);
 }

@@ -8,8 +8,8 @@ use assay_run::host::memory::Room;
 use std::time::Duration;
 
 /// The rule for arrays: so many times all last-level caches.
-const TIMES_LAST_LEVEL: u64 = 4;
-const ARRAY_LEAST: u64 = 64 << 20;
+pub(super) const TIMES_LAST_LEVEL: u64 = 4;
+pub(super) const ARRAY_LEAST: u64 = 64 << 20;
 /// A ladder wants so many times all last-level caches, up to `LADDER_MOST`.
 const LADDER_TIMES: u64 = 8;
 const LADDER_MOST: u64 = 4 << 30;
@@ -91,11 +91,12 @@ impl Sizes {
 fn asked(bytes: u64, wanted: u64, free: u64) -> Result<(u64, String), EngineError> {
     if bytes < wanted {
         return Err(EngineError::Usage(format!(
-            "--array {}: each array needs at least {} on this host (four times all last-level caches, and 64 MiB), \
+            "--array {}: each array needs at least {} on this host ({TIMES_LAST_LEVEL} times all last-level caches, and {}), \
              otherwise assay would measure the caches; leave --array out, and assay uses what memory and time allow \
              and says so",
             size(bytes),
-            size(wanted)
+            size(wanted),
+            size(ARRAY_LEAST)
         )));
     }
     if bytes.saturating_mul(3) > free {

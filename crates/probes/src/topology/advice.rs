@@ -21,12 +21,12 @@ const RULES: &[(Rule, Judge)] = &[
 
 /// The rules of a machine.
 pub(super) fn rules() -> Vec<Rule> {
-    RULES.iter().map(|(rule, _)| *rule).collect()
+    Rule::all(RULES)
 }
 
 /// All findings, in the order they are read.
 pub(super) fn advise(info: &TopologyInfo) -> Vec<Advice> {
-    let found = RULES.iter().filter_map(|(rule, judge)| Some(rule.finding(false, judge(&info.machine)?, &[])));
+    let found = RULES.iter().filter_map(|(rule, judge)| Some(rule.explain(false, judge(&info.machine)?, &[])));
     found.collect()
 }
 
@@ -42,8 +42,7 @@ const NO_CPUS: Rule = Rule {
 };
 
 fn no_cpus(machine: &Machine) -> Option<String> {
-    let text = "Neither /proc/cpuinfo nor /sys lists a CPU: little is known about this machine.";
-    machine.online.is_empty().then(|| text.to_owned())
+    machine.online.is_empty().then(NO_CPUS.fires_when).map(|text| text + ".")
 }
 
 const OFFLINE: Rule = Rule {
@@ -59,9 +58,7 @@ const OFFLINE: Rule = Rule {
 
 fn offline(machine: &Machine) -> Option<String> {
     let offline = machine.offline();
-    (!offline.is_empty()).then(|| {
-        format!("CPUs {} are offline: capacity is missing, or hyperthreads were switched off.", ranges(&offline))
-    })
+    (!offline.is_empty()).then(|| format!("CPUs {} are offline.", ranges(&offline)))
 }
 
 const CONFINED: Rule = Rule {
@@ -69,8 +66,8 @@ const CONFINED: Rule = Rule {
     title: "This process may not use every CPU",
     changes_figures: true,
     fires_when: || "An affinity mask or a cpuset leaves this process fewer CPUs than run".to_owned(),
-    why: "What runs beside this process has the same share, or another one.",
-    what_to_do: "Lift the mask, or size by the CPUs that it leaves.",
+    why: "A database that starts in the same way can use no other CPUs.",
+    what_to_do: "Lift the mask or cpuset, or size by the CPUs that it leaves.",
     cannot_judge_when: "The kernel does not tell the mask: then the rule is silent.",
     source: "Decided here.",
 };
@@ -99,8 +96,7 @@ const NODE_WITHOUT_MEMORY: Rule = Rule {
 fn node_without_memory(machine: &Machine) -> Option<String> {
     let empty = machine.nodes.iter().filter(|node| node.memory_bytes == Some(0));
     let empty: Vec<u32> = empty.map(|node| node.number).collect();
-    (!empty.is_empty())
-        .then(|| format!("NUMA node {} has no memory: all memory is remote to its CPUs.", ranges(&empty)))
+    (!empty.is_empty()).then(|| format!("NUMA node {} has no memory.", ranges(&empty)))
 }
 
 /// The kernel's two figures of the memory differ by more than the whole over this.
@@ -111,7 +107,7 @@ const MEMORY_NOT_OF_NODES: Rule = Rule {
     title: "The memory of the nodes is not the whole",
     changes_figures: true,
     fires_when: || format!("The memory of all NUMA nodes and MemTotal differ by more than {} %", 100 / PARTS),
-    why: "Memory that came or went while the system was running, as a hypervisor's balloon does, can be missing in the nodes' figures.",
+    why: "Memory that was added or removed at run time, by a hypervisor's balloon for example, can be missing from the nodes' figures.",
     what_to_do: "Size by the smaller figure.",
     cannot_judge_when: "One of the two is not exposed: then the rule is silent.",
     source: "Decided here.",
@@ -122,12 +118,7 @@ fn memory_not_of_nodes(machine: &Machine) -> Option<String> {
     let nodes = machine.nodes.iter().map(|node| node.memory_bytes);
     let of_nodes = nodes.sum::<Option<u64>>().filter(|bytes| *bytes > 0)?;
     (of_nodes.abs_diff(total) > total / PARTS).then(|| {
-        format!(
-            "The kernel counts {} of memory in its NUMA nodes and {} in all: memory that was added or removed at run time, \
-              by a hypervisor's balloon for example, can be missing from the nodes' figures.",
-            size(of_nodes),
-            size(total)
-        )
+        format!("The kernel counts {} of memory in its NUMA nodes and {} in all.", size(of_nodes), size(total))
     })
 }
 
@@ -147,8 +138,7 @@ fn kinds_of_cpus(machine: &Machine) -> Option<String> {
     let each: Vec<String> = classes.iter().map(|(figure, cpus)| format!("CPUs {} ({figure})", ranges(cpus))).collect();
     (classes.len() > 1).then(|| {
         format!(
-            "CPUs are of {} kinds, by their highest clock in MHz or the scheduler's capacity: {}. The slowest worker of a \
-             database determines its speed.",
+            "CPUs are of {} kinds, by their highest clock in MHz or the scheduler's capacity: {}.",
             classes.len(),
             each.join("; ")
         )

@@ -13,7 +13,7 @@ mod tests;
 
 use crate::machine::Machine;
 use assay_measure::figures::figures;
-use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
+use assay_measure::kind::{Finding, OwnKind, TestConditions};
 use assay_measure::record::metric::{Better, Group, plain};
 use assay_measure::record::{Figure, Metric, Part, Record};
 use assay_measure::snapshot::RunData;
@@ -86,10 +86,8 @@ impl Measured for TopologyInfo {
         let mut labels = labels.clone();
         labels.sessions = self.machine.online.len() as u64;
         let mut record = Record::labelled(&labels);
-        record.parts.put(self);
         record.advice = advice::advise(self);
-        figure(&KIND, &mut record);
-        Some(record)
+        Some(KIND.complete(record, self))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::readings::StorageReadings;
 use crate::record::info::{StorageChange, StorageGroup, StorageInfo, StorageJob, StorageLevel, StoragePrecondition};
 use assay_measure::record::{Advice, Record};
 use assay_measure::rule::Rule;
-use assay_measure::units::{fixed, size, thousands};
+use assay_measure::units::{fixed, many, size, thousands};
 
 /// A level below this share of the one before is a fall worth a cause.
 const FALL: f64 = 0.8;
@@ -39,8 +39,9 @@ const CACHE_FILLED: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "IOPS fall for good to {} % of the level before or less, at least half of the bytes are written, and A2 does not fire; high at {} % or less",
+            "IOPS fall for good to {} % of the level before or less, at least {} % of the bytes are written, and A2 does not fire; high at {} % or less",
             100.0 * FALL,
+            100.0 * WRITES,
             50.0 * FALL
         )
     },
@@ -63,7 +64,7 @@ const CREDIT_SPENT: Rule = Rule {
         )
     },
     why: "A platform gives the first level for a while only.",
-    what_to_do: "Plan with the later level; a credit that refills at the sustained rate needs rest for the next burst.",
+    what_to_do: "Plan with the later level, which is the sustained rate.",
     cannot_judge_when: "The group ran for fewer than ten seconds: then the rule is silent.",
     source: "The credit is (before - after) x duration of the level before.",
 };
@@ -74,13 +75,14 @@ const READS_FELL: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "IOPS fall for good to {} % of the level before or less, less than half of the bytes are written, and A2 does not fire; high at {} % or less",
+            "IOPS fall for good to {} % of the level before or less, less than {} % of the bytes are written, and A2 does not fire; high at {} % or less",
             100.0 * FALL,
+            100.0 * WRITES,
             50.0 * FALL
         )
     },
     why: "Other load used the device, or a cache held the data at first.",
-    what_to_do: "Repeat the run, and check the figures of the device in the per-second series.",
+    what_to_do: "Repeat the run, and check the device's figures in the per-second series.",
     cannot_judge_when: "The group ran for fewer than ten seconds: then the rule is silent.",
     source: "Decided here.",
 };
@@ -96,8 +98,8 @@ const LEVEL_CHANGED: Rule = Rule {
             50.0 * FALL
         )
     },
-    why: "The mean mixes a warm-up, or different states of the platform.",
-    what_to_do: "Discard the first part with ramp_time, or use the levels.",
+    why: "The mean mixes different states of the platform.",
+    what_to_do: "Use the levels, or discard a warm-up with ramp_time, and compare with the device in the per-second series.",
     cannot_judge_when: "The group ran for fewer than ten seconds: then the rule is silent.",
     source: "A split is kept if at most 1 % of drawn series of the same noise show one as large.",
 };
@@ -112,8 +114,8 @@ const STALLS: Rule = Rule {
             100.0 * DIP_HIGH
         )
     },
-    why: "Something uses the device or the CPU periodically, such as journal commits, write-back, garbage collection or a backup.",
-    what_to_do: "Compare with the seconds of the device and with what the host runs at this interval.",
+    why: "Something uses the device or the CPU periodically: journal commits, write-back, garbage collection, a snapshot or backup agent, or another job.",
+    what_to_do: "Compare with the device's seconds and with what the host runs at this interval.",
     cannot_judge_when: "The group ran for fewer than ten seconds: then the rule is silent.",
     source: "Bartlett's bound with Bonferroni's correction.",
 };
@@ -124,11 +126,11 @@ const DRIFT: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "A straight line describes the seconds better than levels; high where it moves by more than {} % from begin to end",
+            "A straight line describes the seconds better than levels; high where it moves by more than {} % from start to end",
             100.0 * DRIFT_HIGH
         )
     },
-    why: "The mean describes no steady state: a warm-up that has not ended, a drive that runs out of free blocks, or a growing queue.",
+    why: "The mean does not describe a steady state.",
     what_to_do: "Run until the rate is level (steadystate, ramp_time).",
     cannot_judge_when: "The group ran for fewer than ten seconds: then the rule is silent.",
     source: "Schwarz's criterion, and a slope of at least 4 standard errors.",
@@ -144,7 +146,7 @@ const UNEVEN: Rule = Rule {
             100.0 * VARIATION
         )
     },
-    why: "The mean describes no typical second of the run.",
+    why: "The mean does not describe a typical second of the run.",
     what_to_do: "Run longer, and read the percentiles.",
     cannot_judge_when: "A rate fixes the IOPS: then the rule is silent.",
     source: "Decided here.",
@@ -180,9 +182,14 @@ const FEW_SAMPLES: Rule = Rule {
     id: "A12",
     title: "Too few I/Os for the tail",
     changes_figures: false,
-    fires_when: || format!("A job has fewer I/Os than p99.9 needs, {}", thousands(NEEDED as u64)),
+    fires_when: || {
+        format!(
+            "A job has fewer than {} I/Os, which p99.9 needs, in its direction with the most",
+            thousands(NEEDED as u64)
+        )
+    },
     why: "The tail is what a database waits for.",
-    what_to_do: "Run for as long as the finding says.",
+    what_to_do: "Run longer if you need the tail.",
     cannot_judge_when: "Latencies were not taken: then the rule is silent.",
     source: "Ten samples beyond a percentile.",
 };
@@ -196,8 +203,8 @@ const LATE: Rule = Rule {
             "With a rate, p99 from the due time is at least {LATE_RATIO} times that of the service time; high from {LATE_HIGH} times"
         )
     },
-    why: "Requests queue before they are sent, and a user sees that time.",
-    what_to_do: "Use the time from the due time, or a lower rate.",
+    why: "Requests queue before they are sent, and the service time does not include that.",
+    what_to_do: "Use the time from the due time, which a user sees, or a lower rate.",
     cannot_judge_when: "No rate was asked for: then the rule is silent.",
     source: "Decided here.",
 };
@@ -281,8 +288,7 @@ fn precondition(before: &StoragePrecondition) -> Option<Advice> {
         )
     };
     let text = format!(
-        "{}: preconditioning ({}) ended after {} rounds before the last {} agreed (spread {}, slope {}): the device \
-         had not reached a steady state when the jobs measured it.",
+        "{}: preconditioning ({}) ended after {} rounds before the last {} agreed (spread {}, slope {}).",
         before.job,
         before.method,
         before.round_ios_per_s.len(),
@@ -290,7 +296,7 @@ fn precondition(before: &StoragePrecondition) -> Option<Advice> {
         percent(&before.excursion_pct),
         percent(&before.slope_pct)
     );
-    Some(NOT_PRECONDITIONED.finding(true, text, &[]))
+    Some(NOT_PRECONDITIONED.explain(true, text, &[]))
 }
 
 impl View<'_> {
@@ -345,11 +351,10 @@ impl View<'_> {
             };
             let text = format!(
                 "{seen}, after {} had been written. Likely a write cache of about that size (in the drive, the \
-                 controller, the array or the host) was full; {credit}. Quote the later level as the sustained rate; to measure only this \
-                 level, fill the cache first (ramp_time, or --precondition).",
+                 controller, the array or the host) was full; {credit}.",
                 size(change.written_bytes)
             );
-            return Some(CACHE_FILLED.finding(lasting <= FALL / 2.0, text, &evidence));
+            return Some(CACHE_FILLED.advise(lasting <= FALL / 2.0, text, &evidence));
         }
         let causes = if is_flat(after) {
             "Perhaps other load used the device, a cache held the data at first, or a short burst credit was spent"
@@ -357,12 +362,8 @@ impl View<'_> {
             "The later level is not flat, so a limit is unlikely; more likely other load used the device, or a cache \
              held the data at first"
         };
-        let text = format!(
-            "{seen}, after {} had been read. {causes}. Repeat the run and check the device's figures \
-             in the per-second series.",
-            size(change.read_bytes)
-        );
-        Some(READS_FELL.finding(lasting <= FALL / 2.0, text, &evidence))
+        let text = format!("{seen}, after {} had been read. {causes}.", size(change.read_bytes));
+        Some(READS_FELL.advise(lasting <= FALL / 2.0, text, &evidence))
     }
 
     fn credit(
@@ -380,8 +381,8 @@ impl View<'_> {
         let text = format!(
             "{seen} to a flat level ({} % variation) after a plateau of {} s: likely a burst credit was spent. It \
              covered about {} I/Os ({} MiB) above the sustained rate. If only writes are slower, a full write cache \
-             is the other explanation ({moved} had been moved). The later level is the sustained rate; a credit that \
-             refills at the sustained rate needs {} s of rest for the next burst of this length.",
+             is the other explanation ({moved} had been moved). A credit that refills at the sustained rate needs {} s \
+             of rest for the next burst of this length.",
             fixed(100.0 * value(&after.variation_ratio), 1),
             fixed(length(before), 0),
             thousands(spent.max(0.0) as u64),
@@ -391,7 +392,7 @@ impl View<'_> {
         let lasting = value(&after.median) / value(&before.median).max(f64::MIN_POSITIVE);
         let mut evidence = evidence.to_vec();
         evidence.push(("credit_ios_count", spent));
-        CREDIT_SPENT.finding(lasting <= FALL / 2.0, text, &evidence)
+        CREDIT_SPENT.advise(lasting <= FALL / 2.0, text, &evidence)
     }
 
     fn other_change(&self, group: &StorageGroup) -> Option<Advice> {
@@ -407,24 +408,18 @@ impl View<'_> {
             _ => "response latency",
         };
         let rose = group.analysed == "IOPS" && group.changes.len() == 1 && value(&last.median) > least;
-        let meaning = if rose {
-            "it rose: a warm-up (a cache filled, a clock sped up), or other load ended. Discard the first part \
-                 with ramp_time"
-        } else {
-            "the mean mixes different states of the platform. Use the levels, and compare them with the device \
-                 in the per-second series"
-        };
+        let meaning = if rose { ": a warm-up (a cache filled, a clock sped up), or the end of other load" } else { "" };
         let text = format!(
-            "{}{what} changed its level {} time(s), first {} s after the start ({}), between {} and {}: {meaning}.",
+            "{}{what} changed its level {}, first {} s after the start ({}), between {} and {}{meaning}.",
             lead(self.info, group),
-            group.changes.len(),
+            many(group.changes.len() as u64, "time"),
             fixed(value(&first.at_s), 0),
             chance(first),
             thousands(least.round() as u64),
             thousands(most.round() as u64)
         );
         let evidence = [("first_at_s", value(&first.at_s)), ("least", least), ("most", most)];
-        Some(LEVEL_CHANGED.finding(least < FALL / 2.0 * most, text, &evidence))
+        Some(LEVEL_CHANGED.explain(least < FALL / 2.0 * most, text, &evidence))
     }
 
     fn stalls(&self, group: &StorageGroup) -> Option<Advice> {
@@ -433,16 +428,13 @@ impl View<'_> {
         let mean = group.iops_total_per_s.mean.value()?;
         let left = least / mean.max(f64::MIN_POSITIVE);
         let text = format!(
-            "{}throughput dips about every {} s (autocorrelation of the seconds; chance at most 1 %), down to {} % \
-             of the mean: something uses the device or the CPU periodically, such as journal commits, write-back, \
-             garbage collection, a snapshot or backup agent, or another job. Compare with the device's seconds and \
-             with what the host runs at this interval.",
+            "{}throughput dips about every {} s, down to {} % of the mean.",
             lead(self.info, group),
             fixed(period, 0),
             fixed(100.0 * left, 0)
         );
         let evidence = [("period_s", period), ("least_over_mean_ratio", left)];
-        Some(STALLS.finding(left < DIP_HIGH, text, &evidence))
+        Some(STALLS.explain(left < DIP_HIGH, text, &evidence))
     }
 
     fn drift(&self, group: &StorageGroup) -> Option<Advice> {
@@ -457,13 +449,12 @@ impl View<'_> {
             _ => ("fell", "a warm-up that has not ended"),
         };
         let text = format!(
-            "{}{} {word} linearly by {} % from start to end: {meaning}. The mean does not describe a steady state; run \
-             until the rate is level (steadystate, ramp_time).",
+            "{}{} {word} linearly by {} % from start to end: {meaning}.",
             lead(self.info, group),
             group.analysed,
             fixed(100.0 * drift.abs(), 0)
         );
-        Some(DRIFT.finding(drift.abs() > DRIFT_HIGH, text, &[("drift_ratio", drift)]))
+        Some(DRIFT.explain(drift.abs() > DRIFT_HIGH, text, &[("drift_ratio", drift)]))
     }
 
     fn uneven(&self, group: &StorageGroup) -> Option<Advice> {
@@ -473,23 +464,21 @@ impl View<'_> {
             return None;
         }
         let text = format!(
-            "{}throughput varies by {} % from second to second: the mean does not describe a typical second of the \
-             run. Run longer, and read the percentiles.",
+            "{}throughput varies by {} % from second to second.",
             lead(self.info, group),
             fixed(100.0 * variation, 0)
         );
         let evidence = [("variation_ratio", variation)];
-        Some(UNEVEN.finding(variation >= 2.0 * VARIATION, text, &evidence))
+        Some(UNEVEN.explain(variation >= 2.0 * VARIATION, text, &evidence))
     }
 
     fn steady(&self, job: &StorageJob) -> Option<Advice> {
         let steady = job.steady.as_ref().filter(|steady| !steady.attained)?;
         let text = format!(
-            "{}: steady state ({}) was not reached within its window of {} s: the figures describe a device that was \
-             still changing. Run longer or precondition the device.",
+            "{}: the steady state ({}) was not reached within its window of {} s.",
             job.name, steady.criterion, steady.window_s
         );
-        Some(NOT_STEADY.finding(true, text, &[]))
+        Some(NOT_STEADY.explain(true, text, &[]))
     }
 
     fn tail(&self, job: &StorageJob) -> Option<Advice> {
@@ -512,7 +501,7 @@ impl View<'_> {
         let when = self.worst_second(job.group);
         let text = format!(
             "{}: the tail of {} latency is long: {name} is {} us, {} times the median of {} us; the longest took {} \
-             us{when}. If a log write takes this long, it stalls all commits that wait for it.",
+             us{when}.",
             job.name,
             way.way,
             fixed(tail, 0),
@@ -521,7 +510,7 @@ impl View<'_> {
             fixed(value(&way.lat.us_max), 0)
         );
         let evidence = [("tail_over_median_ratio", ratio), ("us_p50", p50)];
-        Some(TAIL.finding(ratio >= 5.0 * TAIL_RATIO, text, &evidence))
+        Some(TAIL.explain(ratio >= 5.0 * TAIL_RATIO, text, &evidence))
     }
 
     /// `, in second 12 of the group`
@@ -552,7 +541,7 @@ impl View<'_> {
             thousands(NEEDED as u64),
             thousands(seconds.ceil() as u64)
         );
-        Some(FEW_SAMPLES.finding(false, text, &[("ios_count", ios)]))
+        Some(FEW_SAMPLES.advise(false, text, &[("ios_count", ios)]))
     }
 
     fn late(&self, job: &StorageJob) -> Option<Advice> {
@@ -570,7 +559,7 @@ impl View<'_> {
         };
         let text = format!(
             "{}: at {} {}s/s the 99th percentile from the due time is {} us, of the service time alone {} us: {gaps} \
-             requests queue. At this rate a user sees the first figure.",
+             requests queue.",
             job.name,
             thousands(rate as u64),
             way.way,
@@ -578,6 +567,6 @@ impl View<'_> {
             fixed(service, 0)
         );
         let evidence = [("response_us_p99", response), ("lat_us_p99", service)];
-        Some(LATE.finding(response >= LATE_HIGH * service, text, &evidence))
+        Some(LATE.advise(response >= LATE_HIGH * service, text, &evidence))
     }
 }

@@ -77,14 +77,13 @@ pub(super) fn host_limit(view: &View<'_>, group: &StorageGroup) -> Option<Advice
     });
     let (way, found, limit, unit, by) = near.next()?;
     let text = format!(
-        "{}{} {unit} per second of {way}s are at the limit of {} set {by}: the figures show this limit, not the \
-         device. Raise the limit to measure the device.",
+        "{}{} {unit} per second of {way}s are at the limit of {} set by {by}.",
         lead(view.info, group),
         thousands(found as u64),
         thousands(limit as u64)
     );
     let evidence = [("found_per_s", found), ("limit_per_s", limit)];
-    Some(HOST_LIMIT.finding(true, text, &evidence))
+    Some(HOST_LIMIT.explain(true, text, &evidence))
 }
 
 /// I/Os in flight from which on requests can queue at a limit.
@@ -98,14 +97,14 @@ pub(super) const FLAT_TOP: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "With direct I/O, a depth of at least {LEAST_DEPTH} and CPU left, the last level varies by at most {} % for {} s while the mean latency is at least {QUEUED} times the quickest I/O; or, which is high, two groups whose block sizes are {BLOCKS_APART} times apart end at the same flat IOPS or MiB/s within {} %",
+            "With direct I/O, a depth of at least {LEAST_DEPTH} and CPU left, the last level varies by at most {} % for {} s while the mean latency is at least {QUEUED} times the quickest I/O, and A5 does not fire; or, which is high, two groups whose block sizes are at least {BLOCKS_APART} times apart end at the same flat IOPS or MiB/s within {} %",
             100.0 * HELD,
             2.0 * SUSTAINED_S,
             100.0 * SAME
         )
     },
     why: "A provider, a hypervisor, an array or a control group sets the rate, and a device varies more.",
-    what_to_do: "Measure at twice the block size and at half the depth: a limit on I/Os stays the same, a device does not.",
+    what_to_do: "Measure at twice the block size and at half the depth: under a limit on I/Os the rate stays the same.",
     cannot_judge_when: "The jobs do not saturate, or the CPU is the limit: then the rule is silent.",
     source: "Decided here.",
 };
@@ -143,9 +142,7 @@ pub(super) fn flat_top(view: &View<'_>, group: &StorageGroup) -> Option<Advice> 
     });
     let text = format!(
         "{}{sure} a limit on I/Os per second: {} for {} s with a variation of only {} %{at}, while requests queue \
-         (mean {} us, quickest {} us). A device varies more. To confirm, measure at twice the block size: a limit on \
-         I/Os stays the same, a device or a limit on bytes does not. Also measure at half the depth: with a limit \
-         the rate stays the same and only latency halves.",
+         (mean {} us, quickest {} us). A device varies more.",
         lead(view.info, group),
         thousands(iops as u64),
         fixed(length(level), 0),
@@ -154,7 +151,7 @@ pub(super) fn flat_top(view: &View<'_>, group: &StorageGroup) -> Option<Advice> 
         fixed(quick, 0)
     );
     let evidence = [("iops_per_s", iops), ("us_mean", mean)];
-    Some(FLAT_TOP.finding(false, text, &evidence))
+    Some(FLAT_TOP.advise(false, text, &evidence))
 }
 
 /// The number of two digits and zeroes that this is, nearly.
@@ -220,6 +217,7 @@ pub(super) fn same_top(view: &View<'_>) -> Option<Advice> {
             thousands(top as u64),
             fixed(100.0 * FLAT, 0)
         );
+        // These groups are what the way out of the rule asks for.
         Some(FLAT_TOP.finding(true, text, &[("top_per_s", top)]))
     })
 }

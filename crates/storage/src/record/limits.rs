@@ -89,7 +89,7 @@ pub(super) fn two_limits(groups: &[StorageGroup]) -> Option<Advice> {
             let text = format!(
                 "The {way} sizes show two limits: {} per second at both {} and {}, so I/Os are limited; {} MiB/s at \
                  both {} and {}, so bytes are limited too. Below about {} the first limit applies, above it the \
-                 second; the figures never show the device itself.",
+                 second.",
                 thousands(middle.ios_per_s.round() as u64),
                 kib(small),
                 kib(middle),
@@ -99,7 +99,7 @@ pub(super) fn two_limits(groups: &[StorageGroup]) -> Option<Advice> {
                 kib(from)
             );
             let evidence = [("ios_limit_per_s", middle.ios_per_s), ("bytes_limit_mib_per_s", mib)];
-            return Some(TWO_LIMITS.finding(true, text, &evidence));
+            return Some(TWO_LIMITS.explain(true, text, &evidence));
         }
     }
     None

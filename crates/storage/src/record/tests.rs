@@ -343,7 +343,7 @@ mod findings {
         let dip = [around(4000, 12), around(1000, 8), around(4000, 12)].concat();
         let record = of(&[Loop::write("dip", 8, &dip)]);
         assert_eq!(advice(&record, "A1"), None);
-        assert!(advice(&record, "A4").unwrap().contains("2 time(s)"));
+        assert!(advice(&record, "A4").unwrap().contains("2 times"));
     }
 
     #[test]

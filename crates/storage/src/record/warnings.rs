@@ -15,7 +15,7 @@ use assay_measure::units::{fixed, size};
 const SOME_BYTES: u64 = 16 << 20;
 /// Regions up to this size fit into the caches of arrays and drives.
 const CACHE_BYTES: u64 = 1 << 30;
-/// A clone that uses more of a CPU than this is limited by it.
+/// A clone that uses this much of a CPU is limited by it.
 pub(super) const CPU_BOUND_PCT: f64 = 90.0;
 /// Less of the depth asked for than this was not reached.
 const DEPTH_REACHED: f64 = 0.9;
@@ -78,7 +78,7 @@ const ERRORS: Rule = Rule {
     changes_figures: true,
     fires_when: || "An I/O of the job failed; high where that ended the run".to_owned(),
     why: "Rates and latencies cover the time before the error, or do not include the I/Os that failed.",
-    what_to_do: "Remove the cause and repeat the run.",
+    what_to_do: "Remove the cause, and repeat the run.",
     cannot_judge_when: "Never: every I/O is counted.",
     source: "Decided here.",
 };
@@ -113,7 +113,7 @@ const CPU_BOUND: Rule = Rule {
     changes_figures: true,
     fires_when: || format!("A clone of the job used at least {CPU_BOUND_PCT} % of a CPU"),
     why: "The run measures the CPU, not the storage.",
-    what_to_do: "Use more clones (numjobs) where CPUs are free.",
+    what_to_do: "Add clones (numjobs) if CPUs are free.",
     cannot_judge_when: "The engine does no I/O (null, nop): then the rule is silent.",
     source: "Decided here.",
 };
@@ -233,11 +233,7 @@ pub(super) fn all(view: &View<'_>) -> Vec<Advice> {
 impl View<'_> {
     fn memory(&self) -> Option<Advice> {
         let in_memory = in_memory(self.readings) && !no_file(self.readings);
-        in_memory.then(|| {
-            let text = "The files are in memory (tmpfs): no figure describes a device. Name a file on the disk that you \
-                        want to measure.";
-            IN_MEMORY.finding(true, text.to_owned(), &[])
-        })
+        in_memory.then(|| IN_MEMORY.explain(true, "The files are in memory (tmpfs).", &[]))
     }
 
     /// The devices delivered less than the jobs read: something above them answered.
@@ -252,19 +248,20 @@ impl View<'_> {
         }
         let jobs = self.readings.jobs.iter();
         let direct = jobs.clone().all(|job| Options::of(self.readings, job).direct());
+        // What helps depends on what answered.
         let cause = if direct {
-            "although the jobs requested direct I/O: the file has holes or unwritten extents, or the file system \
+            ", although the jobs requested direct I/O: the file has holes or unwritten extents, or the file system \
                  answers from memory. Lay out the file with real data"
         } else if jobs.clone().any(|job| self.buffered(job).is_some()) {
             // To use direct I/O is what that rule says.
-            "the page cache answered the rest. These figures describe memory as long as the region is not several \
+            ": the page cache answered the rest. These figures describe memory as long as the region is not several \
                  times as large as it"
         } else {
-            "the page cache answered the rest. These figures describe memory; use direct=1, or a region several \
+            ": the page cache answered the rest. These figures describe memory; use direct=1, or a region several \
                  times as large as memory"
         };
         let text = format!(
-            "The jobs read {}, the devices delivered {}: {cause}.",
+            "The jobs read {}, the devices delivered {}{cause}.",
             size(devices.job_read_bytes),
             size(devices.device_read_bytes.value()? as u64)
         );
@@ -298,11 +295,10 @@ impl View<'_> {
         (!what.is_empty()).then(|| {
             let text = format!(
                 "The devices moved more than the jobs requested ({}): other processes used them, or the figure \
-                 includes the layout of the files. Latencies include this load; measure again when the devices are \
-                 quiet.",
+                 includes the layout of the files.",
                 what.join(", ")
             );
-            OTHERS_ON_THE_DEVICE.finding(false, text, &[])
+            OTHERS_ON_THE_DEVICE.explain(false, text, &[])
         })
     }
 
@@ -314,14 +310,14 @@ impl View<'_> {
             };
             let text =
                 format!("An error ended the run: {first}{more}. Rates and latencies cover the time before the error.");
-            return Some(ERRORS.finding(true, text, &[]));
+            return Some(ERRORS.advise(true, text, &[]));
         }
         (job.errors_count > 0).then(|| {
             let text = format!(
                 "{} I/Os failed, and the jobs continued: rates and latencies do not include these I/Os.",
                 job.errors_count
             );
-            ERRORS.finding(false, text, &[("errors_count", job.errors_count as f64)])
+            ERRORS.advise(false, text, &[("errors_count", job.errors_count as f64)])
         })
     }
 
@@ -335,10 +331,8 @@ impl View<'_> {
             "libaio" => "a buffered submission blocks until the I/O is done, so the effective depth is 1",
             _ => "the kernel hands uncached requests to helper threads, whose CPU time no clone's figures include",
         };
-        let text = format!(
-            "{engine} without direct=1 goes through the page cache: {blocks}. Use direct=1 to measure the device."
-        );
-        Some(BUFFERED.finding(false, text, &[]))
+        let text = format!("{engine} without direct=1 goes through the page cache: {blocks}.");
+        Some(BUFFERED.advise(false, text, &[]))
     }
 
     fn depth(&self, reading: &JobReading, job: &StorageJob) -> Option<Advice> {
@@ -351,11 +345,11 @@ impl View<'_> {
         }
         let text = format!(
             "{} I/Os were in flight on average, but {} were requested: the driver could not keep the depth (because of \
-             CPU, buffered I/O, or completions taken in large batches). The device saw the smaller load.",
+             CPU, buffered I/O, or completions taken in large batches).",
             fixed(reached, 1),
             fixed(asked, 0)
         );
-        Some(DEPTH_NOT_REACHED.finding(false, text, &[("in_flight_count", reached), ("depth_count", asked)]))
+        Some(DEPTH_NOT_REACHED.explain(false, text, &[("in_flight_count", reached), ("depth_count", asked)]))
     }
 
     fn cpu_bound(&self, job: &StorageJob) -> Option<Advice> {
@@ -363,11 +357,8 @@ impl View<'_> {
         if share < CPU_BOUND_PCT || matches!(job.ioengine.as_str(), "null" | "nop") {
             return None;
         }
-        let text = format!(
-            "A clone used {} % of a CPU: this run measures the CPU, not the storage. Add clones if CPUs are free.",
-            fixed(share, 0)
-        );
-        Some(CPU_BOUND.finding(false, text, &[("thread_cpu_pct_max", share)]))
+        let text = format!("A clone used {} % of a CPU.", fixed(share, 0));
+        Some(CPU_BOUND.explain(false, text, &[("thread_cpu_pct_max", share)]))
     }
 
     /// Clones of a sequential job on one file walk the same blocks side by side.
@@ -383,12 +374,9 @@ impl View<'_> {
         } else {
             "each clone writes each block, and the last write stays"
         };
-        let text = format!(
-            "{} clones access the same file sequentially from the same offset: {effect}. Set offset_increment, or \
-             use random access.",
-            job.label.numjobs
-        );
-        Some(SAME_OFFSETS.finding(false, text, &[]))
+        let text =
+            format!("{} clones access the same file sequentially from the same offset: {effect}.", job.label.numjobs);
+        Some(SAME_OFFSETS.advise(false, text, &[]))
     }
 
     fn small_region(&self, reading: &JobReading, job: &StorageJob) -> Option<Advice> {
@@ -411,16 +399,15 @@ impl View<'_> {
                 size(region),
                 size(memory)
             );
-            return Some(SMALL_REGION.finding(false, text, &[("region_bytes", region as f64)]));
+            return Some(SMALL_REGION.advise(false, text, &[("region_bytes", region as f64)]));
         }
         let small = region > 0 && region < CACHE_BYTES;
         (direct && small).then(|| {
             let text = format!(
-                "The region of {} fits into the caches that arrays, controllers and drives have: use a region at \
-                 least as large as the future data.",
+                "The region of {} fits into the caches that arrays, controllers and drives have.",
                 size(region)
             );
-            SMALL_REGION.finding(false, text, &[("region_bytes", region as f64)])
+            SMALL_REGION.advise(false, text, &[("region_bytes", region as f64)])
         })
     }
 
@@ -443,11 +430,8 @@ impl View<'_> {
             Some((a.name.as_str(), b.name.as_str()))
         });
         pair.map(|(a, b)| {
-            let text = format!(
-                "{b} reads the blocks that {a} read before, in the same order (same file, same seed): a cache in the \
-                 array or drive makes the later job look faster. Set randrepeat=0 or another randseed."
-            );
-            SAME_BLOCKS.finding(false, text, &[])
+            let text = format!("{b} reads the blocks that {a} read before, in the same order (same file, same seed).");
+            SAME_BLOCKS.explain(false, text, &[])
         })
     }
 
@@ -457,22 +441,14 @@ impl View<'_> {
 
     fn stolen(&self) -> Option<Advice> {
         let steal = self.cpu_pct("steal").filter(|pct| *pct >= STEAL_TOLD_PCT)?;
-        let text = format!(
-            "The hypervisor withheld {} % of CPU time (steal): another guest or a cap slowed the driver. Compare \
-             only with runs of equal steal.",
-            fixed(steal, 1)
-        );
-        Some(STOLEN.finding(false, text, &[("steal_pct", steal)]))
+        let text = format!("The hypervisor withheld {} % of CPU time (steal).", fixed(steal, 1));
+        Some(STOLEN.explain(false, text, &[("steal_pct", steal)]))
     }
 
     fn throttled(&self) -> Option<Advice> {
         let s = self.record.os.cgroup_throttled_us.value().filter(|us| *us > 0.0)? / 1e6;
-        let text = format!(
-            "The CPU limit of this cgroup throttled the process for {} s: latencies include this time. Raise the \
-             limit, or state it beside the figures.",
-            fixed(s, 2)
-        );
-        Some(THROTTLED.finding(false, text, &[("throttled_s", s)]))
+        let text = format!("The CPU limit of this control group throttled the process for {} s.", fixed(s, 2));
+        Some(THROTTLED.explain(false, text, &[("throttled_s", s)]))
     }
 
     fn cpus_busy(&self) -> Option<Advice> {
@@ -480,11 +456,8 @@ impl View<'_> {
         let cpus = self.record.os.cpus_count.value().unwrap_or(0.0);
         let clones = &self.readings.clones;
         (clones.len() as f64 <= cpus && clones.iter().any(|clone| ios_of(clone) > 0)).then(|| {
-            let text = format!(
-                "The host's CPUs were {} % busy: latencies include waiting for a CPU. Measure on an idle host.",
-                fixed(busy, 0)
-            );
-            CPUS_BUSY.finding(false, text, &[("busy_pct", busy)])
+            let text = format!("The host's CPUs were {} % busy.", fixed(busy, 0));
+            CPUS_BUSY.explain(false, text, &[("busy_pct", busy)])
         })
     }
 }

@@ -4,21 +4,19 @@ use super::derive::KNEE_RATIO;
 use super::info::{CpuInfo, KernelRow, ScalingRow};
 use super::steadiness::UNSTEADY_PCT;
 use crate::conditions::OURS_PCT;
+use crate::rules;
 use assay_measure::cpu::{STEAL_PCT, STEAL_TOLD_PCT};
 use assay_measure::facts::VIRTUALISATION;
 use assay_measure::record::{Advice, Figure, Record};
-use assay_measure::rule::Rule;
+use assay_measure::rule::{Judges, Rule};
 use assay_measure::units::fixed;
 
-/// What judges by a rule.
-type Judge = fn(&Record, &CpuInfo) -> Option<Advice>;
-
 /// The rules with what judges them, in the order in which findings are read.
-const RULES: &[(Rule, Judge)] = &[
+pub(super) const RULES: &Judges<CpuInfo> = &[
     (WRONG_RESULTS, wrong_results),
-    (NOT_OPTIMISED, not_optimised),
+    (NOT_OPTIMISED, |_, info| rules::not_optimised(&NOT_OPTIMISED, info.is_optimised)),
     (NOT_GIVEN, not_given),
-    (NOT_PINNED, not_pinned),
+    (NOT_PINNED, |_, info| rules::not_pinned(&NOT_PINNED, info.is_pinned || info.mode != "kernels")),
     (THROTTLED, throttled),
     (STOLEN, stolen),
     (SIBLINGS, siblings),
@@ -28,21 +26,11 @@ const RULES: &[(Rule, Judge)] = &[
     (SHARED_CORE, shared_core),
 ];
 
-/// The rules of the CPUs.
-pub(super) fn rules() -> Vec<Rule> {
-    RULES.iter().map(|(rule, _)| *rule).collect()
-}
-
-/// All findings, in the order they are read.
-pub(super) fn advise(record: &Record, info: &CpuInfo) -> Vec<Advice> {
-    RULES.iter().filter_map(|(_, judge)| judge(record, info)).collect()
-}
-
 const WRONG_RESULTS: Rule = Rule {
     id: "P8",
     title: "Results were wrong",
     changes_figures: true,
-    fires_when: || "A kernel computed something else than it computes everywhere; always high".to_owned(),
+    fires_when: || "A kernel computed another result than the known one; always high".to_owned(),
     why: "This CPU or its memory has a fault.",
     what_to_do: "Do not trust any result of this host; take it out of service.",
     cannot_judge_when: "Never: every result is checked.",
@@ -52,32 +40,12 @@ const WRONG_RESULTS: Rule = Rule {
 fn wrong_results(_: &Record, info: &CpuInfo) -> Option<Advice> {
     let count = info.verification_errors_count;
     (count > 0).then(|| {
-        let text = format!(
-            "{count} results were wrong: this CPU or its memory has a fault. Do not trust any result of this host; take \
-             it out of service."
-        );
-        WRONG_RESULTS.finding(true, text, &[("verification_errors_count", count as f64)])
+        let text = format!("Wrong results: {count}.");
+        WRONG_RESULTS.explain(true, text, &[("verification_errors_count", count as f64)])
     })
 }
 
-const NOT_OPTIMISED: Rule = Rule {
-    id: "P9",
-    title: "The build is not optimised",
-    changes_figures: true,
-    fires_when: || "assay was built without optimisation; always high".to_owned(),
-    why: "The rates of portable kernels do not describe the CPU.",
-    what_to_do: "Use a release build (cargo build --release).",
-    cannot_judge_when: "Never: the build is known.",
-    source: "Decided here.",
-};
-
-fn not_optimised(_: &Record, info: &CpuInfo) -> Option<Advice> {
-    (!info.is_optimised).then(|| {
-        let text = "This assay was built without optimisation: the rates of portable kernels do not describe the \
-                    CPU. Use a release build (cargo build --release).";
-        NOT_OPTIMISED.finding(true, text.to_owned(), &[])
-    })
-}
+const NOT_OPTIMISED: Rule = rules::of_the_build("P9", "The rates of portable kernels do not describe the CPU.");
 
 const NOT_GIVEN: Rule = Rule {
     id: "P10",
@@ -90,7 +58,7 @@ const NOT_GIVEN: Rule = Rule {
         )
     },
     why: "Rates per second show what was left of this host; rates per CPU second show what its CPUs can do.",
-    what_to_do: "Measure on a host without other load, or read the rates per CPU second.",
+    what_to_do: "Measure without other load and without a quota, or read the rates per CPU second.",
     cannot_judge_when: "The kernel exposes no CPU time of threads: then the rule is silent.",
     source: "Decided here.",
 };
@@ -113,34 +81,11 @@ fn not_given(record: &Record, info: &CpuInfo) -> Option<Advice> {
     if told(record, info, given).is_some_and(|told| told >= TOLD_RATIO) {
         return None;
     }
-    let text = format!(
-        "The threads got a CPU for {} % of their time: rates per second show what was left of this host, rates \
-         per CPU second show what its CPUs can do. {}",
-        fixed(given, 1),
-        whose(info)
-    );
-    Some(NOT_GIVEN.finding(false, text, &[("given_pct", given)]))
+    let text = format!("The threads got a CPU for {} % of their time. {}", fixed(given, 1), whose(info));
+    Some(NOT_GIVEN.explain(false, text, &[("given_pct", given)]))
 }
 
-const NOT_PINNED: Rule = Rule {
-    id: "P11",
-    title: "Threads were not kept on their CPUs",
-    changes_figures: true,
-    fires_when: || {
-        "The kernel refused to keep a thread on its CPU, and CPUs are measured rather than loaded".to_owned()
-    },
-    why: "A figure for one CPU may come from several.",
-    what_to_do: "Run without a cpuset or policy that forbids it.",
-    cannot_judge_when: "Never: the call tells.",
-    source: "Decided here.",
-};
-
-fn not_pinned(_: &Record, info: &CpuInfo) -> Option<Advice> {
-    (!info.is_pinned && info.mode == "kernels").then(|| {
-        let text = "assay could not keep threads on their CPUs: a figure for one CPU may come from several CPUs.";
-        NOT_PINNED.finding(false, text.to_owned(), &[])
-    })
-}
+const NOT_PINNED: Rule = rules::of_pinning("P11");
 
 /// All CPUs over half of them: below, the second half are siblings rather than cores.
 const SIBLING_RATIO: f64 = 1.35;
@@ -195,7 +140,7 @@ const THROTTLED: Rule = Rule {
             100.0 * THROTTLED_SHARE
         )
     },
-    why: "Rates per second show the quota, rates per CPU second show the CPU. It also stops a database that has a worker for each visible CPU in the middle of its work, with locks held.",
+    why: "Rates per second show the quota, rates per CPU second show the CPU. The quota also stops a database that has a worker for each visible CPU in the middle of its work, with locks held.",
     what_to_do: "Give the database whole CPUs (a cpuset), or set its parallelism to the quota.",
     cannot_judge_when: "The kernel exposes no throttled time: then the rule is silent.",
     source: "Decided here.",
@@ -207,24 +152,17 @@ fn throttled(record: &Record, info: &CpuInfo) -> Option<Advice> {
     if held <= 0.0 {
         return None;
     }
-    let what = "rates per second show the quota, rates per CPU second show the CPU.";
-    let evidence = [("throttled_s", held), ("elapsed_s", elapsed)];
-    if held < THROTTLED_SHARE * elapsed {
-        let text = format!("A CPU quota throttled this control group for {} s in total: {what}", fixed(held, 2));
-        return Some(THROTTLED.finding(false, text, &evidence));
-    }
-    let usable = info.usable_cpus.value();
+    let usable = info.usable_cpus.value().filter(|cpus| *cpus < info.cpus.len() as f64);
     let left = usable.map_or_else(String::new, |cpus| {
         format!(" Only {} of the {} visible CPUs can be used.", fixed(cpus, 2), info.cpus.len())
     });
     let text = format!(
-        "Throttling: a CPU quota of the control group stopped the threads for {} s of {} s: {what}{left} It also stops a \
-         database that has a worker for each visible CPU in the middle of its work, with locks held: give the \
-         database whole CPUs (a cpuset), or set its parallelism to the quota.",
-        fixed(held, 1),
+        "Throttling: a CPU quota of the control group stopped the threads for {} s of {} s.{left}",
+        fixed(held, 2),
         fixed(elapsed, 1)
     );
-    Some(THROTTLED.finding(true, text, &evidence))
+    let evidence = [("throttled_s", held), ("elapsed_s", elapsed)];
+    Some(THROTTLED.explain(held >= THROTTLED_SHARE * elapsed, text, &evidence))
 }
 
 const STOLEN: Rule = Rule {
@@ -243,11 +181,10 @@ const STOLEN: Rule = Rule {
 fn stolen(_: &Record, info: &CpuInfo) -> Option<Advice> {
     let steal = info.conditions.steal_pct.value().filter(|pct| *pct >= STEAL_TOLD_PCT)?;
     let text = format!(
-        "Steal: the hypervisor gave {} % of this machine's CPU time to other guests during the measurement. Ask for \
-         dedicated CPUs, or size by the rates per second instead of the rates per CPU second.",
+        "Steal: the hypervisor gave {} % of this machine's CPU time to other guests during the measurement.",
         fixed(steal, 1)
     );
-    Some(STOLEN.finding(steal >= STEAL_PCT, text, &[("steal_pct", steal)]))
+    Some(STOLEN.advise(steal >= STEAL_PCT, text, &[("steal_pct", steal)]))
 }
 
 /// The curve's row of a kernel with so many threads.
@@ -265,7 +202,7 @@ const SIBLINGS: Rule = Rule {
         )
     },
     why: "Licences and costs are counted by core, and these CPUs are half a core each.",
-    what_to_do: "Count half as many cores.",
+    what_to_do: "Count half as many cores for licences and for cost per core.",
     cannot_judge_when: "The threads were given less than their time, which would judge the neighbours, or the curve is missing: then the rule is silent.",
     source: "Measured: two threads of a core gain 1.1 to 1.3 for integer code, two cores 2.0.",
 };
@@ -283,12 +220,10 @@ fn siblings(record: &Record, info: &CpuInfo) -> Option<Advice> {
     }
     let text = format!(
         "Each CPU of this virtual machine behaves like one hyperthread: in the core-bound kernel all {all} CPUs do \
-         {} times the work of half of them, although the topology claims {all} cores. Count {} cores for licences \
-         and for cost per core.",
-        fixed(ratio, 2),
-        all.div_ceil(2)
+         {} times the work of half of them, although the topology claims {all} cores.",
+        fixed(ratio, 2)
     );
-    Some(SIBLINGS.finding(true, text, &[("all_over_half_ratio", ratio)]))
+    Some(SIBLINGS.advise(true, text, &[("all_over_half_ratio", ratio)]))
 }
 
 const KNEE: Rule = Rule {
@@ -303,8 +238,8 @@ const KNEE: Rule = Rule {
         )
     },
     why: "The CPUs share clock, caches or memory, and work of this kind gains little from more of them.",
-    what_to_do: "Size such work by the knee rather than by the number of CPUs.",
-    cannot_judge_when: "The threads were given less than their time, or the curve or the clock of its CPUs is missing: then the rule is silent.",
+    what_to_do: "Size such work by the threads that still pay, not by the number of CPUs.",
+    cannot_judge_when: "The threads were given less than their time, there is one CPU, or the curve or the clock of its CPUs is missing: then the rule is silent.",
     source: "Decided here.",
 };
 
@@ -328,12 +263,12 @@ fn knee(_: &Record, info: &CpuInfo) -> Option<Advice> {
     };
     let text = format!(
         "{} on all {all} CPUs reaches {} % of {all} times the rate of one CPU (the clock accounts for {} %, \
-         shared resources for the rest); {kept}. Work of this kind gains little from more CPUs.",
+         shared resources for the rest); {kept}.",
         worst.kernel,
         fixed(100.0 * efficiency, 0),
         fixed(100.0 * clock, 0)
     );
-    Some(KNEE.finding(efficiency < EFFICIENCY_HIGH, text, &[("efficiency_ratio", efficiency), ("clock_ratio", clock)]))
+    Some(KNEE.advise(efficiency < EFFICIENCY_HIGH, text, &[("efficiency_ratio", efficiency), ("clock_ratio", clock)]))
 }
 
 const UNSTEADY: Rule = Rule {
@@ -342,7 +277,7 @@ const UNSTEADY: Rule = Rule {
     changes_figures: false,
     fires_when: || format!("The coefficient of variation of a rate over its repetitions exceeds {UNSTEADY_PCT} %"),
     why: "Figures that move by themselves cannot be compared.",
-    what_to_do: "Measure again on a quiet host or with a longer --time.",
+    what_to_do: "Measure again on a quiet host, or with a longer --time, before you compare figures.",
     cannot_judge_when: "A kernel ran only once: then the rule is silent about it.",
     source: "Decided here.",
 };
@@ -363,14 +298,14 @@ fn unsteady(_: &Record, info: &CpuInfo) -> Option<Advice> {
     let causes: Vec<String> = causes.iter().map(|(name, count)| format!("{name} ({count})")).collect();
     let text = format!(
         "{} of {} rates varied by more than {UNSTEADY_PCT} % between repetitions, {} most ({} %). Steal, clock or run delay that \
-         varied with them: {}. Measure again on a quiet host or with a longer --time before you compare figures.",
+         varied with them: {}.",
         rows.len(),
         info.kernels.iter().filter(|row| row.repetitions_count > 1).count(),
         worst.kernel,
         fixed(cv(&worst), 1),
         causes.join(", ")
     );
-    Some(UNSTEADY.finding(false, text, &[("cv_pct_max", cv(&worst)), ("unsteady_count", rows.len() as f64)]))
+    Some(UNSTEADY.advise(false, text, &[("cv_pct_max", cv(&worst)), ("unsteady_count", rows.len() as f64)]))
 }
 
 const CLOCKS_APART: Rule = Rule {
@@ -381,7 +316,7 @@ const CLOCKS_APART: Rule = Rule {
         format!("Clocks of the CPUs, each measured alone, differ by at least {} % of the highest", 100.0 * CLOCKS_RATIO)
     },
     why: "The slowest worker of a database determines its speed.",
-    what_to_do: "Find out whether the host has cores of several kinds, or what slows some of them.",
+    what_to_do: "Find out whether the host has cores of several kinds, or what slows some of its CPUs.",
     cannot_judge_when: "The threads were given less than their time: then the rule is silent.",
     source: "Decided here.",
 };
@@ -392,13 +327,9 @@ fn clocks_apart(_: &Record, info: &CpuInfo) -> Option<Advice> {
     if most - least < CLOCKS_RATIO * most || given(info).is_some() {
         return None;
     }
-    let text = format!(
-        "Each CPU alone runs at {} to {} MHz: the host has different kinds of cores, or something slows some of \
-         them. The slowest worker of a database determines its speed.",
-        fixed(least, 0),
-        fixed(most, 0)
-    );
-    Some(CLOCKS_APART.finding(false, text, &[("mhz_min", least), ("mhz_max", most)]))
+    let text =
+        format!("The clocks of the CPUs, each measured alone, are {} to {} MHz.", fixed(least, 0), fixed(most, 0));
+    Some(CLOCKS_APART.explain(false, text, &[("mhz_min", least), ("mhz_max", most)]))
 }
 
 const SHARED_CORE: Rule = Rule {
@@ -422,18 +353,15 @@ fn shared_core(_: &Record, info: &CpuInfo) -> Option<Advice> {
         let row = rows.find(|row| row.kernel == name && row.threads_count == 1)?;
         row.per_cpu_s_cv_pct.value()
     };
-    // A chain of dependent operations leaves its core idle enough for two; eight chains need all of it.
     let (chain, wide) = (moved("add-dep")?, moved("alu-ilp")?);
     if chain > CLOCK_PCT || wide < WORTH_PCT {
         return None;
     }
     let text = format!(
-        "The work done per CPU second varies: the clock varied by {} %, the work of eight independent chains per CPU \
-         second by {} %. At times another process or another guest of the host uses the other hyperthread of these \
-         cores; no counter shows this as steal.",
+        "The work of a dependent chain per CPU second varied by {} %, that of eight independent chains by {} %.",
         fixed(chain, 1),
         fixed(wide, 1)
     );
     let evidence = [("add_dep_per_cpu_s_cv_pct", chain), ("alu_ilp_per_cpu_s_cv_pct", wide)];
-    Some(SHARED_CORE.finding(false, text, &evidence))
+    Some(SHARED_CORE.explain(false, text, &evidence))
 }

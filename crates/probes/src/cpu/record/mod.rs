@@ -13,14 +13,14 @@ mod steadiness;
 mod tests;
 
 use super::reading::CpuReadings;
-use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
+use assay_measure::kind::{Finding, OwnKind, TestConditions};
 use assay_measure::record::Record;
 use assay_measure::snapshot::{RunData, Verdict};
 use info::CpuInfo;
 
 /// The kind of its records.
 pub(super) const KIND: OwnKind<CpuInfo> = OwnKind {
-    rules: advice::rules,
+    judges: advice::RULES,
     charts: charts::all,
     conditions,
     ..OwnKind::new(metrics::all, sections::render, headline::of)
@@ -60,9 +60,5 @@ pub(super) fn build(run: &RunData, readings: &CpuReadings) -> Record {
     if !readings.wrong.is_empty() {
         run.verdict = Verdict::Invalid(readings.wrong.clone());
     }
-    let mut record = readings.host.record(run);
-    record.advice = advice::advise(&record, &info);
-    record.parts.put(&info);
-    figure(&KIND, &mut record);
-    record
+    KIND.complete(readings.host.record(run), &info)
 }

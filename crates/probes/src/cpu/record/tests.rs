@@ -200,7 +200,7 @@ fn advice_p3_fires_on_cpus_that_are_siblings_and_is_silent_on_cores() {
     }
     let record = built(&siblings);
     let text = &advice(&record, "P3").unwrap().text;
-    assert!(text.contains("one hyperthread") && text.contains("Count 2 cores"), "{text}");
+    assert!(text.contains("one hyperthread") && text.contains("Count half as many cores"), "{text}");
 }
 
 #[test]
@@ -436,5 +436,5 @@ const CASES: &[assay_testkit::rules::Case] = &[
 
 #[test]
 fn each_rule_just_fires_and_just_does_not() {
-    assay_testkit::rules::just_fire(&super::advice::rules(), CASES);
+    assay_testkit::rules::just_fire(&KIND.rules(), CASES);
 }

@@ -1,8 +1,10 @@
 //! What follows from the figures of memory, in plain words.
 
 use super::super::info::{FaultRow, LadderRow, MemoryInfo};
+use super::super::sizes::{ARRAY_LEAST, TIMES_LAST_LEVEL};
 use super::{UNSTEADY_PCT, given, huge, latency};
 use crate::conditions::OURS_PCT;
+use crate::rules;
 use assay_measure::record::{Advice, Figure};
 use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, many, size};
@@ -15,7 +17,7 @@ const RULES: &[(Rule, Judge)] = &[
     (WRONG_WORDS, wrong_words),
     (NOT_OPTIMISED, not_optimised),
     (SMALL_ARRAYS, small_arrays),
-    (NOT_PINNED, not_pinned),
+    (NOT_PINNED, |info| rules::not_pinned(&NOT_PINNED, info.is_pinned)),
     (NOT_GIVEN, not_given),
     (LADDER_FALLS, ladder_falls),
     (HUGE_PAGES, huge_pages),
@@ -31,7 +33,7 @@ const OF_A_LOAD: &[(Rule, Judge)] =
 
 /// The rules of memory.
 pub(super) fn rules() -> Vec<Rule> {
-    RULES.iter().map(|(rule, _)| *rule).chain([MODULE_FAILS]).collect()
+    [Rule::all(RULES), vec![MODULE_FAILS]].concat()
 }
 
 /// All findings, in the order they are read.
@@ -70,41 +72,30 @@ const WRONG_WORDS: Rule = Rule {
 fn wrong_words(info: &MemoryInfo) -> Option<Advice> {
     let count = info.verification_errors_count;
     (count > 0).then(|| {
-        let text = format!(
-            "{count} words were not what had been written: this memory, its CPU or what lies between them has a fault. Do \
-             not trust any result of this host; take it out of service."
-        );
-        WRONG_WORDS.finding(true, text, &[("verification_errors_count", count as f64)])
+        let text = format!("Words that were not what had been written: {count}.");
+        WRONG_WORDS.explain(true, text, &[("verification_errors_count", count as f64)])
     })
 }
 
-const NOT_OPTIMISED: Rule = Rule {
-    id: "M9",
-    title: "The build is not optimised",
-    changes_figures: true,
-    fires_when: || "assay was built without optimisation; always high".to_owned(),
-    why: "Portable loops do not describe the memory.",
-    what_to_do: "Use a release build (cargo build --release).",
-    cannot_judge_when: "Never: the build is known.",
-    source: "Decided here.",
-};
+const NOT_OPTIMISED: Rule = rules::of_the_build("M9", "Portable loops do not describe the memory.");
 
 fn not_optimised(info: &MemoryInfo) -> Option<Advice> {
-    (!info.is_optimised).then(|| {
-        let text = "This assay was built without optimisation: portable loops do not describe the memory. Use a release \
-                    build (cargo build --release).";
-        NOT_OPTIMISED.finding(true, text.to_owned(), &[])
-    })
+    rules::not_optimised(&NOT_OPTIMISED, info.is_optimised)
 }
 
 const SMALL_ARRAYS: Rule = Rule {
     id: "M10",
     title: "The arrays are smaller than the rule asks for",
     changes_figures: true,
-    fires_when: || "An array is smaller than four times the last-level caches, or than 64 MiB".to_owned(),
+    fires_when: || {
+        format!(
+            "An array is smaller than {TIMES_LAST_LEVEL} times the last-level caches that the kernel reports, or than {}",
+            size(ARRAY_LEAST)
+        )
+    },
     why: "Part of the traffic may have come from the caches, so bandwidths may be too high.",
-    what_to_do: "Give the test more memory, or name the size of the arrays.",
-    cannot_judge_when: "Never: both sizes are known.",
+    what_to_do: "Give the test more memory or a longer --time.",
+    cannot_judge_when: "Never: without reported caches the least size counts.",
     source: "The rule of STREAM for the size of its arrays.",
 };
 
@@ -112,51 +103,31 @@ fn small_arrays(info: &MemoryInfo) -> Option<Advice> {
     let arrays = &info.arrays;
     (!arrays.is_met).then(|| {
         let text = format!(
-            "The rule for array sizes could not be met: it requires {} each (four times the last-level caches that the \
-             kernel reports, and 64 MiB), but the arrays had {}, because {}. Part of the traffic may have come from \
-             the caches, so bandwidths may be too high.",
+            "The rule for array sizes could not be met: it requires {} each, but the arrays had {}, because {}.",
             size(arrays.wanted_bytes),
             size(arrays.bytes),
             arrays.why
         );
         let evidence = [("wanted_bytes", arrays.wanted_bytes as f64), ("array_bytes", arrays.bytes as f64)];
-        SMALL_ARRAYS.finding(false, text, &evidence)
+        SMALL_ARRAYS.explain(false, text, &evidence)
     })
 }
 
-const NOT_PINNED: Rule = Rule {
-    id: "M11",
-    title: "Threads were not kept on their CPUs",
-    changes_figures: true,
-    fires_when: || "The kernel refused to keep a thread on its CPU".to_owned(),
-    why: "A figure for one CPU may come from several.",
-    what_to_do: "Run without a cpuset or policy that forbids it.",
-    cannot_judge_when: "Never: the call tells.",
-    source: "Decided here.",
-};
-
-fn not_pinned(info: &MemoryInfo) -> Option<Advice> {
-    (!info.is_pinned).then(|| {
-        let text = "assay could not keep threads on their CPUs: a figure for one CPU may come from several CPUs.";
-        NOT_PINNED.finding(false, text.to_owned(), &[])
-    })
-}
+const NOT_PINNED: Rule = rules::of_pinning("M11");
 
 const NOT_GIVEN: Rule = Rule {
     id: "M12",
     title: "The threads were not given all of their time",
     changes_figures: true,
     fires_when: || format!("The threads had a CPU for less than {OURS_PCT} % of their passes"),
-    why: "The median of the passes suffers, the best pass less.",
+    why: "This lowers the median of the passes, and the best pass less.",
     what_to_do: "Measure again on a host without other load.",
     cannot_judge_when: "No pass was timed: then the rule is silent.",
     source: "Decided here.",
 };
 
 fn not_given(info: &MemoryInfo) -> Option<Advice> {
-    let text = given(info)?;
-    let of_passes = info.conditions.given_pct.clone();
-    Some(NOT_GIVEN.of_figures(false, text, [("given_pct", of_passes)]))
+    Some(NOT_GIVEN.explain(false, given(info)?, &[("given_pct", info.conditions.given_pct.value()?)]))
 }
 
 const LADDER_FALLS: Rule = Rule {
@@ -165,11 +136,11 @@ const LADDER_FALLS: Rule = Rule {
     changes_figures: true,
     fires_when: || {
         format!(
-            "A step of the latency ladder is more than {} % quicker than the smaller one before it, by their quickest batches",
+            "A step of the latency ladder is more than {} % faster than the smaller one before it, by their fastest batches",
             fell_pct()
         )
     },
-    why: "A larger memory cannot be quicker: others used the same caches meanwhile.",
+    why: "A larger memory cannot be faster: others used the same caches during the measurement.",
     what_to_do: "Measure again on a quiet host.",
     cannot_judge_when: "Never: without two steps the rule is silent.",
     source: "Decided here.",
@@ -192,14 +163,13 @@ fn ladder_falls(info: &MemoryInfo) -> Option<Advice> {
     let steps = lines().count();
     let text = format!(
         "{} of {steps} steps of the latency ladder are more than {} % faster than the step before (first at {} in {} \
-         pages), although a larger memory cannot be faster: others used the same caches during the \
-         measurement.",
+         pages).",
         fell.len(),
         fell_pct(),
         size(first.bytes),
         first.pages
     );
-    Some(LADDER_FALLS.finding(false, text, &[("fallen_steps_count", fell.len() as f64)]))
+    Some(LADDER_FALLS.explain(false, text, &[("fallen_steps_count", fell.len() as f64)]))
 }
 
 const HUGE_PAGES: Rule = Rule {
@@ -225,14 +195,13 @@ fn huge_pages(info: &MemoryInfo) -> Option<Advice> {
     let (small, large) = (latency(info, "4k").value()?, latency(info, pages).value()?);
     let gain = small / large;
     let text = format!(
-        "Huge pages make a dependent access beyond the caches {} times as fast ({} ns instead of {} ns): back the \
-         buffer cache of a database (SGA, shared_buffers, buffer pool) with them.",
+        "Huge pages make a dependent access beyond the caches {} times as fast ({} ns instead of {} ns).",
         fixed(gain, 2),
         fixed(large, 0),
         fixed(small, 0)
     );
     let evidence = [("small_ns", small), ("huge_ns", large), ("gain_ratio", gain)];
-    (gain >= GAIN).then(|| HUGE_PAGES.finding(gain >= GAIN_HIGH, text, &evidence))
+    (gain >= GAIN).then(|| HUGE_PAGES.advise(gain >= GAIN_HIGH, text, &evidence))
 }
 
 const NOT_HUGE: Rule = Rule {
@@ -242,8 +211,8 @@ const NOT_HUGE: Rule = Rule {
     fires_when: || {
         format!("Less than {REALLY_HUGE_PCT} % of the memory for which huge pages were asked became huge; always high")
     },
-    why: "Asking is not getting: figures for huge pages are those of the mixture.",
-    what_to_do: "Let the kernel give them, or reserve a pool at boot where a database needs them.",
+    why: "Figures for huge pages describe the mixture.",
+    what_to_do: "If a database needs huge pages, let the kernel provide them, or reserve a pool at boot.",
     cannot_judge_when: "The kernel does not tell which pages it gave: then the rule is silent.",
     source: "Decided here.",
 };
@@ -254,18 +223,17 @@ fn not_huge(info: &MemoryInfo) -> Option<Advice> {
     let (row, pct) = known.min_by(|a, b| a.1.total_cmp(&b.1))?;
     let why = match info.transparent_huge_pages.as_str() {
         "never" if row.pages == "thp" => {
-            " The kernel is set to provide none (/sys/kernel/mm/transparent_hugepage/enabled is never).".to_owned()
+            "The kernel is set to provide none (/sys/kernel/mm/transparent_hugepage/enabled is never)."
         }
-        _ => " Memory may be fragmented: reserve a pool at boot if a database needs huge pages.".to_owned(),
+        _ => "Memory may be fragmented.",
     };
     let text = format!(
-        "Only {} % of the memory for {} became huge pages ({} requested).{why} Figures for huge pages describe the \
-         mixture.",
+        "Only {} % of the memory for {} became huge pages ({} requested). {why}",
         fixed(pct, 0),
         row.what,
         row.pages
     );
-    (pct < REALLY_HUGE_PCT).then(|| NOT_HUGE.finding(true, text, &[("huge_pct", pct)]))
+    (pct < REALLY_HUGE_PCT).then(|| NOT_HUGE.explain(true, text, &[("huge_pct", pct)]))
 }
 
 const FALSE_CACHE: Rule = Rule {
@@ -274,11 +242,11 @@ const FALSE_CACHE: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "A ladder to at least {REACHED} times the last cache that the kernel reports has no flat part for it, and the flat part before ends at its size divided by {DISAGREES} or below, if there is one"
+            "A ladder to at least {REACHED} times the last cache that the kernel reports has no flat part for it, and a flat part of no reported cache, if there is one, ends at its size divided by {DISAGREES} or below"
         )
     },
-    why: "This machine has a share of a cache that others use too, or the hypervisor reports another one.",
-    what_to_do: "Do not size anything by the reported figure.",
+    why: "This machine has a share of a cache that others use too, or the hypervisor reports another cache.",
+    what_to_do: "Do not size anything by the reported size.",
     cannot_judge_when: "The ladder is too short, or only one cache is reported: then the rule is silent.",
     source: "Decided here.",
 };
@@ -301,13 +269,8 @@ fn false_cache(info: &MemoryInfo) -> Option<Advice> {
         Some(end) => format!("the latency leaves its flat part at {}", size(end)),
         None => "the latency has no flat part for it".to_owned(),
     };
-    let text = format!(
-        "The kernel reports an {} of {}, but {found}: this machine has a share of a cache that other machines also \
-         use, or the hypervisor reports a different cache. Do not use that cache size for sizing.",
-        last.name,
-        size(last.bytes)
-    );
-    Some(FALSE_CACHE.finding(false, text, &[("reported_bytes", last.bytes as f64)]))
+    let text = format!("The kernel reports an {} of {}, but {found}.", last.name, size(last.bytes));
+    Some(FALSE_CACHE.explain(false, text, &[("reported_bytes", last.bytes as f64)]))
 }
 
 const LOADED_LATENCY: Rule = Rule {
@@ -316,7 +279,7 @@ const LOADED_LATENCY: Rule = Rule {
     changes_figures: false,
     fires_when: || format!("An access beside the most readers takes at least {LOADED} times the idle one"),
     why: "Scans of other sessions slow index lookups by that much.",
-    what_to_do: "Keep scans away from sessions that look up by index, or on another NUMA node.",
+    what_to_do: "Run scans at another time than index lookups, or on another NUMA node.",
     cannot_judge_when: "Readers were not measured: then the rule is silent.",
     source: "Decided here.",
 };
@@ -326,15 +289,14 @@ fn loaded_latency(info: &MemoryInfo) -> Option<Advice> {
     let row = info.loaded.last()?;
     let (busy, rate) = (row.loaded_latency_ns_p50.value()?, row.gb_per_s.value()?);
     let text = format!(
-        "Beside {} ({} GB/s) an access takes {} ns instead of {} ns: scans of other sessions slow index \
-         lookups by that much.",
+        "Beside {} ({} GB/s) an access takes {} ns instead of {} ns.",
         many(row.readers_count, "reader"),
         fixed(rate, 1),
         fixed(busy, 0),
         fixed(idle, 0)
     );
     let evidence = [("idle_ns", idle), ("loaded_ns", busy)];
-    (busy >= LOADED * idle).then(|| LOADED_LATENCY.finding(false, text, &evidence))
+    (busy >= LOADED * idle).then(|| LOADED_LATENCY.explain(false, text, &evidence))
 }
 
 const FRESH_MEMORY: Rule = Rule {
@@ -342,7 +304,7 @@ const FRESH_MEMORY: Rule = Rule {
     title: "Fresh memory is expensive in small pages",
     changes_figures: false,
     fires_when: || {
-        format!("The first touch of fresh memory is at least {TOUCHED} times as quick in huge pages as in 4 KiB pages")
+        format!("The first touch of fresh memory is at least {TOUCHED} times as fast in huge pages as in 4 KiB pages")
     },
     why: "A database that allocates its caches at start, or a session that sorts, waits that long.",
     what_to_do: "Use huge pages, or touch the memory before it is needed.",
@@ -359,13 +321,12 @@ fn fresh_memory(info: &MemoryInfo) -> Option<Advice> {
     let large = of(&|row| row.pages != "4k")?;
     let (rate, huge) = (small.first_touch_gb_per_s.value()?, large.first_touch_gb_per_s.value()?);
     let text = format!(
-        "First touch of fresh memory takes {} s for each GiB in 4 KiB pages and {} s in huge pages: a database that \
-         allocates its caches at start, or a session that sorts, waits that long.",
+        "The first touch of fresh memory takes {} s for each GiB in 4 KiB pages and {} s in huge pages.",
         fixed(1.073_741_824 / rate, 2),
         fixed(1.073_741_824 / huge, 2)
     );
     let evidence = [("small_gb_per_s", rate), ("huge_gb_per_s", huge)];
-    (huge >= TOUCHED * rate).then(|| FRESH_MEMORY.finding(false, text, &evidence))
+    (huge >= TOUCHED * rate).then(|| FRESH_MEMORY.explain(false, text, &evidence))
 }
 
 const UNSTEADY: Rule = Rule {
@@ -374,7 +335,7 @@ const UNSTEADY: Rule = Rule {
     changes_figures: false,
     fires_when: || format!("The coefficient of variation of a bandwidth over its passes exceeds {UNSTEADY_PCT} %"),
     why: "Memory is shared with other guests or processes, and figures that move by themselves cannot be compared.",
-    what_to_do: "Measure again on a quiet host, or with a longer --time.",
+    what_to_do: "Measure again on a quiet host, or with a longer --time, before you compare figures.",
     cannot_judge_when: "No bandwidth was measured: then the rule is silent.",
     source: "Decided here.",
 };
@@ -384,14 +345,13 @@ fn unsteady(info: &MemoryInfo) -> Option<Advice> {
     let count = info.bandwidth.iter().filter(|row| cv(row) > UNSTEADY_PCT).count();
     let worst = info.bandwidth.iter().max_by(|a, b| cv(a).total_cmp(&cv(b)))?;
     let text = format!(
-        "{count} of {} bandwidths varied by more than {UNSTEADY_PCT} % between passes, {} most ({} %): memory is shared with other \
-         guests or processes. Measure again on a quiet host, or with a longer --time, before you compare figures.",
+        "{count} of {} bandwidths varied by more than {UNSTEADY_PCT} % between passes, {} most ({} %).",
         info.bandwidth.len(),
         worst.kernel,
         fixed(cv(&worst), 1)
     );
     let evidence = [("cv_pct_max", cv(&worst)), ("unsteady_count", count as f64)];
-    (count > 0).then(|| UNSTEADY.finding(false, text, &evidence))
+    (count > 0).then(|| UNSTEADY.advise(false, text, &evidence))
 }
 
 const MODULE_FAILS: Rule = Rule {
@@ -410,11 +370,10 @@ fn module_fails(info: &MemoryInfo) -> Option<Advice> {
     let count = |figure: &Figure| figure.value().unwrap_or(0.0);
     let (corrected, not) = (count(&soaked.edac_corrected_count), count(&soaked.edac_uncorrected_count));
     let text = format!(
-        "Memory controllers corrected {} errors during the load, and could not correct {}: a module is failing. \
-         Replace it before a database moves in.",
+        "Memory controllers counted {} corrected and {} uncorrected errors during the load: a module is failing.",
         fixed(corrected, 0),
         fixed(not, 0)
     );
     let evidence = [("corrected_count", corrected), ("uncorrected_count", not)];
-    (corrected + not > 0.0).then(|| MODULE_FAILS.finding(true, text, &evidence))
+    (corrected + not > 0.0).then(|| MODULE_FAILS.advise(true, text, &evidence))
 }

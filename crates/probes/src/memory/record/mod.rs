@@ -13,7 +13,7 @@ mod tests;
 use super::MemoryReadings;
 use super::info::{LadderRow, MemoryInfo};
 use crate::conditions::{Conditions, OURS_PCT, labelled};
-use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
+use assay_measure::kind::{Finding, OwnKind, TestConditions};
 use assay_measure::record::{Figure, Record};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units::fixed;
@@ -81,9 +81,7 @@ pub(super) fn build(run: &RunData, readings: &MemoryReadings) -> Record {
     }
     let mut record = labelled(&run, readings.host.elapsed_ns);
     record.advice = advice::advise(&info);
-    record.parts.put(&info);
-    figure(&KIND, &mut record);
-    record
+    KIND.complete(record, &info)
 }
 
 /// The step whose latency is called that of the memory in pages of this kind: the first of at least eight times the
@@ -117,8 +115,7 @@ fn given(info: &MemoryInfo) -> Option<String> {
     let known = |figure: &Figure| figure.value().map_or_else(|| "n/a".to_owned(), |pct| format!("{} %", fixed(pct, 1)));
     (given < OURS_PCT).then(|| {
         format!(
-            "The threads had a CPU for {} % of their passes (steal {}, waiting for a CPU {}): this lowers the median \
-             of the passes, and the best pass less.",
+            "The threads had a CPU for {} % of their passes (steal {}, waiting for a CPU {}).",
             fixed(given, 1),
             known(&of.steal_pct),
             known(&of.run_delay_pct)

@@ -1,6 +1,5 @@
 //! From the client's readings to the record.
 
-use super::advice;
 use super::info::{IntervalInfo, IntervalStream, NetworkInfo, StreamInfo, rate};
 use super::metrics::side_of;
 use crate::conditions::Conditions;
@@ -9,7 +8,6 @@ use crate::network::NetReadings;
 use crate::network::meter::{Meter, StreamTick};
 use crate::network::results::StreamEnd;
 use assay_measure::identity::{IdentityRule, Scope};
-use assay_measure::kind::figure;
 use assay_measure::plain::slug;
 use assay_measure::record::{Figure, Identity, Record, Series};
 use assay_measure::sample::{mean, stddev};
@@ -39,10 +37,7 @@ pub(in crate::network) fn build(run: &RunData, readings: &NetReadings) -> Record
     record.series = series(&info);
     steadiness(&mut record, &info);
     record.integrity = integrity(&info);
-    record.advice = advice::advise(&record, &info);
-    record.parts.put(&info);
-    figure(&super::KIND, &mut record);
-    record
+    super::KIND.complete(record, &info)
 }
 
 /// The other end, where it is on this host, is part of the test, not one of the others who take its CPUs.

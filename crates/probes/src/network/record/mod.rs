@@ -19,7 +19,7 @@ use info::NetworkInfo;
 
 /// The kind of its records.
 pub(super) const KIND: OwnKind<NetworkInfo> = OwnKind {
-    rules: advice::rules,
+    judges: advice::RULES,
     charts: charts::all,
     conditions,
     in_words_of_tool: |info| Some(iperf::text(info)),

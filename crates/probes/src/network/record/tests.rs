@@ -1,8 +1,9 @@
 //! What limits a test, by crafted records: each limit alone, and which of two is named first.
 
 use super::info::{IntervalInfo, IntervalStream, NetworkInfo, StreamInfo};
-use super::{advice, limit};
+use super::{KIND, limit};
 use crate::network::results::{CpuPct, Native, StreamEnd, UdpErrors};
+use assay_measure::kind::Kind as _;
 use assay_measure::record::{Figure, Record};
 
 /// Five seconds of one stream that this host sends at 1 Gbit/s.
@@ -209,7 +210,7 @@ fn datagrams_are_lost_on_the_way_or_at_the_receivers_socket() {
 #[test]
 fn warnings_name_what_changes_the_figures() {
     let all = |info: &NetworkInfo| {
-        let found = advice::advise(&Record::default(), info);
+        let found = KIND.complete(Record::default(), info).advice;
         found.into_iter().map(|found| found.text).collect::<Vec<_>>().join("\n")
     };
     assert_eq!(all(&sent(|_, _, _| {})), "");
@@ -221,7 +222,7 @@ fn warnings_name_what_changes_the_figures() {
         info.native_remote = Some(Native { steal_pct: Some(12.5), ..Native::default() });
     }));
     for part in
-        ["never left it", "shorter than 5 s", "cubic here and bbr there", "12.5 % of the CPU time of the other host"]
+        ["never left the host", "shorter than 5 s", "cubic here, bbr there", "12.5 % of the CPU time of the other host"]
     {
         assert!(told.contains(part), "{part}: {told}");
     }
@@ -245,7 +246,7 @@ fn the_other_end_on_this_host_is_none_of_the_others_who_take_its_cpus() {
 
 fn advised(change: impl FnOnce(&mut NetworkInfo)) -> Record {
     let info = sent(|info, _, _| change(info));
-    Record { advice: advice::advise(&Record::default(), &info), ..Record::default() }
+    KIND.complete(Record::default(), &info)
 }
 
 const CASES: &[assay_testkit::rules::Case] = &[
@@ -263,7 +264,7 @@ const CASES: &[assay_testkit::rules::Case] = &[
     }),
     ("N5", |fires| {
         let record = assay_testkit::rules::beside(if fires { 10.0 } else { 9.9 });
-        Record { advice: advice::advise(&record, &NetworkInfo::default()), ..Record::default() }
+        KIND.complete(record, &NetworkInfo::default())
     }),
 ];
 
@@ -274,11 +275,11 @@ fn steal_of_this_host_is_one_warning() {
     record.os.cpu_pct.insert("busy".to_owned(), 50.0.into());
     record.os.cpu_pct.insert("steal".to_owned(), 30.0.into());
     let native_local = Some(Native { steal_pct: Some(30.0), ..Native::default() });
-    let found = advice::advise(&record, &NetworkInfo { native_local, ..NetworkInfo::default() });
+    let found = KIND.complete(record, &NetworkInfo { native_local, ..NetworkInfo::default() }).advice;
     assert_eq!(found.iter().map(|found| found.id.as_str()).collect::<Vec<_>>(), ["N4"]);
 }
 
 #[test]
 fn each_rule_just_fires_and_just_does_not() {
-    assay_testkit::rules::just_fire(&advice::rules(), CASES);
+    assay_testkit::rules::just_fire(&KIND.rules(), CASES);
 }

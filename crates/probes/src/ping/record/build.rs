@@ -1,14 +1,12 @@
 //! From the tally to the record.
 
 use super::KIND;
-use super::advice;
 use super::info::{LoadedInfo, PingInfo, ReplyRow, SecondRow, WorstRow};
 use crate::conditions::Conditions;
 use crate::dial::plain;
 use crate::ping::PingReadings;
 use crate::ping::loaded::Loaded;
 use assay_measure::identity::{IdentityRule, Scope};
-use assay_measure::kind::figure;
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Identity, Latency, Record, Series, percentile_us};
 use assay_measure::sample::{mean, stddev};
@@ -39,10 +37,7 @@ pub(in crate::ping) fn build(run: &RunData, readings: &PingReadings) -> Record {
     record.series = series(&info);
     steadiness(&mut record, &info);
     record.integrity = integrity(&info);
-    record.advice = advice::advise(&record, &info);
-    record.parts.put(&info);
-    figure(&KIND, &mut record);
-    record
+    KIND.complete(record, &info)
 }
 
 fn info(readings: &PingReadings) -> PingInfo {

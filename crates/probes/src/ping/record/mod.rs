@@ -19,7 +19,7 @@ pub(super) use build::build;
 
 /// The kind of its records.
 pub(super) const KIND: OwnKind<PingInfo> = OwnKind {
-    rules: advice::rules,
+    judges: advice::RULES,
     charts: charts::all,
     conditions,
     in_words_of_tool: |info| Some(face::text(info)),

@@ -1,5 +1,6 @@
-use super::advice;
+use super::KIND;
 use super::info::{PingInfo, WorstRow};
+use assay_measure::kind::Kind as _;
 use assay_measure::record::Record;
 use assay_testkit::rules::{Case, beside, just_fire};
 
@@ -13,7 +14,7 @@ fn with(change: impl FnOnce(&mut PingInfo)) -> Record {
         ..PingInfo::default()
     };
     change(&mut info);
-    Record { advice: advice::advise(&Record::default(), &info), ..Record::default() }
+    KIND.complete(Record::default(), &info)
 }
 
 fn slowest(service_us: f64) -> Record {
@@ -30,13 +31,13 @@ const CASES: &[Case] = &[
     ("E7", |fires| with(|info| info.first_error = if fires { "refused" } else { "" }.to_owned())),
     ("E8", |fires| {
         let record = beside(if fires { 10.0 } else { 9.9 });
-        Record { advice: advice::advise(&record, &PingInfo::default()), ..Record::default() }
+        KIND.complete(record, &PingInfo::default())
     }),
 ];
 
 #[test]
 fn each_rule_just_fires_and_just_does_not() {
-    just_fire(&advice::rules(), CASES);
+    just_fire(&KIND.rules(), CASES);
 }
 
 /// Datagrams and packets of ICMP are acknowledged by nobody, and a connection that was just made has sent no segment.

@@ -1,18 +1,17 @@
 //! What follows from a redo test, in plain words.
 
-use super::cap::{FALL_RATIO, LEVEL_SECONDS, STILL_RATIO};
+use super::cap::{FALL_RATIO, LEVEL_SECONDS, MADE_UP_SECONDS, STILL_RATIO};
 use super::demand::{self, CARRIED, FILE_OF_ZEROS, NO_REDO, carried, file_of_zeros, no_redo};
 use super::info::{Cap, RedoInfo};
+use crate::rules;
 use assay_measure::cpu;
-use assay_measure::record::{Advice, Figure, Record};
-use assay_measure::rule::Rule;
-use assay_measure::units::{fixed, size, thousands};
-
-/// What judges by a rule.
-type Judge = fn(&Record, &RedoInfo) -> Option<Advice>;
+use assay_measure::record::{Advice, Record};
+use assay_measure::rule::{Judges, Rule};
+use assay_measure::section::number;
+use assay_measure::units::{fixed, many, size, thousands};
 
 /// The rules with what judges them, in the order in which findings are read.
-const RULES: &[(Rule, Judge)] = &[
+pub(super) const RULES: &Judges<RedoInfo> = &[
     (NO_REDO, no_redo),
     (FILE_OF_ZEROS, file_of_zeros),
     (OTHER_WRITES, other_writes),
@@ -20,23 +19,13 @@ const RULES: &[(Rule, Judge)] = &[
     (ONE_HOST, one_host),
     (SEVERAL_UNDER_WAY, several_under_way),
     (BACKLOG, backlog),
-    (DISTURBED, disturbed),
+    (DISTURBED, |record, _| rules::disturbed(&DISTURBED, record)),
     (CAP, cap),
     (DISTANCE, distance),
     (SESSION, session),
     (SUMS, sums),
     (CARRIED, carried),
 ];
-
-/// The rules of redo transport.
-pub(super) fn rules() -> Vec<Rule> {
-    RULES.iter().map(|(rule, _)| *rule).collect()
-}
-
-/// All findings, in the order they are read.
-pub(super) fn advise(record: &Record, info: &RedoInfo) -> Vec<Advice> {
-    RULES.iter().filter_map(|(_, judge)| judge(record, info)).collect()
-}
 
 const OTHER_WRITES: Rule = Rule {
     id: "RT8",
@@ -45,7 +34,7 @@ const OTHER_WRITES: Rule = Rule {
     fires_when: || {
         "The standby could not open its log for direct and synchronous writes, and wrote in another way".to_owned()
     },
-    why: "The figures of its disk are those of that way.",
+    why: "The figures of its disk describe that way of writing.",
     what_to_do: "Put the log of the standby on a file system with direct I/O.",
     cannot_judge_when: "Never: the standby tells.",
     source: "Decided here.",
@@ -54,7 +43,7 @@ const OTHER_WRITES: Rule = Rule {
 fn other_writes(_: &Record, info: &RedoInfo) -> Option<Advice> {
     (!info.write_why.is_empty()).then(|| {
         let text = format!("The standby wrote by {} instead of direct-dsync: {}.", info.write, info.write_why);
-        OTHER_WRITES.finding(false, text, &[])
+        OTHER_WRITES.explain(false, text, &[])
     })
 }
 
@@ -63,7 +52,7 @@ const STANDBY_LOST: Rule = Rule {
     title: "A standby was lost",
     changes_figures: true,
     fires_when: || "A standby closed, was silent for --timeout, or fell --max-lag behind; always high".to_owned(),
-    why: "From then on nobody waited for it.",
+    why: "From then on no commit waited for it.",
     what_to_do: "Find out why, and repeat the test.",
     cannot_judge_when: "Never: every loss is told.",
     source: "Decided here.",
@@ -73,12 +62,11 @@ fn standby_lost(_: &Record, info: &RedoInfo) -> Option<Advice> {
     let lost = info.standbys.iter().filter(|one| !one.lost.is_empty());
     let each: Vec<String> = lost
         .map(|standby| {
-            let at_s = standby.lost_s.value().map_or_else(String::new, |s| fixed(s, 1));
-            format!("{} was lost {at_s} s after the start: {}.", standby.name, standby.lost)
+            format!("{} was lost {} s after the start: {}.", standby.name, number(&standby.lost_s, 1), standby.lost)
         })
         .collect();
     let evidence = [("lost_standbys_count", each.len() as f64)];
-    (!each.is_empty()).then(|| STANDBY_LOST.finding(true, each.join(" "), &evidence))
+    (!each.is_empty()).then(|| STANDBY_LOST.advise(true, each.join(" "), &evidence))
 }
 
 const ONE_HOST: Rule = Rule {
@@ -86,26 +74,24 @@ const ONE_HOST: Rule = Rule {
     title: "The standby is this host",
     changes_figures: true,
     fires_when: || "The address of a standby is on loopback; always high".to_owned(),
-    why: "These figures include no network, and both ends share the CPUs.",
+    why: "Its figures include no network, and both ends share the CPUs.",
     what_to_do: "Run the standby on another host.",
     cannot_judge_when: "The standby is named by a host name other than localhost, or by another address of this host: then the rule is silent.",
     source: "Decided here.",
 };
 
 fn one_host(_: &Record, info: &RedoInfo) -> Option<Advice> {
-    info.standbys.iter().any(|one| super::is_here(&one.name)).then(|| {
-        let text = "The standby is this host: these figures include no network, and both ends share the CPUs.";
-        ONE_HOST.finding(true, text.to_owned(), &[])
-    })
+    let is_here = info.standbys.iter().any(|one| super::is_here(&one.name));
+    is_here.then(|| ONE_HOST.explain(true, "A standby is this host.", &[]))
 }
 
 const SEVERAL_UNDER_WAY: Rule = Rule {
     id: "RT11",
-    title: "Several messages were under way",
+    title: "Several messages were in flight",
     changes_figures: true,
-    fires_when: || "More than one message was under way at once (--inflight)".to_owned(),
-    why: "One log writer has one message under way, so this latency is no commit's.",
-    what_to_do: "Read the throughput, or measure a commit with one message under way.",
+    fires_when: || "More than one message was in flight at once (--inflight)".to_owned(),
+    why: "A log writer has only one message in flight, so this is not a commit latency.",
+    what_to_do: "Read the throughput, or measure a commit with one message in flight.",
     cannot_judge_when: "Never: the number is known.",
     source: "Decided here.",
 };
@@ -113,19 +99,17 @@ const SEVERAL_UNDER_WAY: Rule = Rule {
 fn several_under_way(_: &Record, info: &RedoInfo) -> Option<Advice> {
     (info.inflight_count > 1).then(|| {
         let count = info.inflight_count;
-        let text = format!(
-            "{count} messages were in flight at once: a log writer has only one, so this is not a commit latency."
-        );
-        SEVERAL_UNDER_WAY.finding(false, text, &[("inflight_count", count as f64)])
+        let text = format!("{count} messages were in flight at once.");
+        SEVERAL_UNDER_WAY.explain(false, text, &[("inflight_count", count as f64)])
     })
 }
 
 const BACKLOG: Rule = Rule {
     id: "RT12",
-    title: "The rate cannot be kept",
+    title: "The rate was not kept",
     changes_figures: true,
     fires_when: || "A message or commit was due and not sent when the time was over".to_owned(),
-    why: "Latencies grow with the time of the test.",
+    why: "Latencies grow with the length of the test.",
     what_to_do: "Ask for a lower rate.",
     cannot_judge_when: "No rate was asked for: then the rule is silent.",
     source: "Decided here.",
@@ -134,29 +118,13 @@ const BACKLOG: Rule = Rule {
 fn backlog(_: &Record, info: &RedoInfo) -> Option<Advice> {
     let count = info.backlog_count.value().filter(|count| *count >= 1.0)?;
     let text = format!(
-        "{} {} were still unsent at the end: the rate cannot be kept, and latencies grow with the length of the \
-         test.",
-        thousands(count as u64),
-        if demand::is_grouped(info) { "commits" } else { "messages" }
+        "The rate was not kept: {} unsent at the end.",
+        many(count as u64, if demand::is_grouped(info) { "commit" } else { "message" })
     );
-    Some(BACKLOG.finding(false, text, &[("backlog_count", count)]))
+    Some(BACKLOG.explain(false, text, &[("backlog_count", count)]))
 }
 
-const DISTURBED: Rule = Rule {
-    id: "RT13",
-    title: "Others used the CPUs of this host",
-    changes_figures: true,
-    fires_when: cpu::disturbs,
-    why: "Latencies include waiting for a CPU.",
-    what_to_do: "Measure again on an idle host.",
-    cannot_judge_when: "The CPU use of the host or of this process is n/a: then the rule is silent.",
-    source: "Decided here.",
-};
-
-fn disturbed(record: &Record, _: &RedoInfo) -> Option<Advice> {
-    let how = cpu::disturbed(record)?;
-    Some(DISTURBED.finding(false, format!("During the test {how}: latencies include waiting for a CPU."), &[]))
-}
+const DISTURBED: Rule = rules::of_other_load("RT13", cpu::disturbs, "Latencies include waiting for a CPU.");
 
 /// The cap in a sentence.
 pub(super) fn cap_text(info: &RedoInfo, cap: &Cap) -> String {
@@ -181,13 +149,12 @@ const CAP: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "The last change of level is a fall by at least {} %, and the {} seconds or more after it hold within {} % of one count, but for one in ten; always high",
+            "The messages per second fall by at least {} %; of the {LEVEL_SECONDS} or more seconds after the last such fall all but one in ten lie within {} % of their median, or make up within {MADE_UP_SECONDS} s for messages that they lack; and this median is as far below the mean of all seconds before; always high",
             100.0 * FALL_RATIO,
-            LEVEL_SECONDS,
             100.0 * STILL_RATIO
         )
     },
-    why: "Burst credits that are used up, a volume's limit and an array's policy look like this; a disk or a network does not.",
+    why: "Exhausted burst credits, a volume's limit and an array's policy look like this; a disk or a network does not.",
     what_to_do: "Raise the limit, or plan with the rate after the fall.",
     cannot_judge_when: "The test is too short for levels: then the rule is silent.",
     source: "Decided here.",
@@ -195,13 +162,9 @@ const CAP: Rule = Rule {
 
 fn cap(_: &Record, info: &RedoInfo) -> Option<Advice> {
     let cap = info.cap.as_ref()?;
-    let text = format!(
-        "{} Exhausted burst credits, a volume's limit and an array's policy look like this; a disk or a network does not. A \
-          test shorter than {} s does not show it.",
-        cap_text(info, cap),
-        fixed(cap.at_s + SEEN_S, 0)
-    );
-    Some(CAP.finding(true, text, &[("cap_per_s", cap.per_s), ("at_s", cap.at_s)]))
+    let shorter = fixed(cap.at_s + SEEN_S, 0);
+    let text = format!("{} A test shorter than {shorter} s does not show it.", cap_text(info, cap));
+    Some(CAP.explain(true, text, &[("cap_per_s", cap.per_s), ("at_s", cap.at_s)]))
 }
 
 /// SYNC transport works best below this round trip, us; beyond twice it ASYNC or a near relay does better.
@@ -214,10 +177,10 @@ const DISTANCE: Rule = Rule {
     fires_when: || {
         format!("In SYNC the shortest round trip takes at least {} ms; high from twice that", SYNC_RTT_US / 1e3)
     },
-    why: "SYNC transport succeeds most often below 5 ms.",
-    what_to_do: "Beyond 10 ms use ASYNC, or a relay near the primary (Far Sync).",
+    why: "Each commit waits for at least this round trip.",
+    what_to_do: "If commits cannot wait that long, use ASYNC, or a relay near the primary (Far Sync).",
     cannot_judge_when: "The kernel tells no shortest round trip, or the mode is ASYNC: then the rule is silent.",
-    source: "Oracle's advice for Data Guard.",
+    source: "Oracle's advice for Data Guard: SYNC succeeds most often below 5 ms; beyond 10 ms ASYNC or a relay does better.",
 };
 
 fn distance(_: &Record, info: &RedoInfo) -> Option<Advice> {
@@ -226,25 +189,22 @@ fn distance(_: &Record, info: &RedoInfo) -> Option<Advice> {
     if info.mode == "async" || rtt < SYNC_RTT_US {
         return None;
     }
-    Some(DISTANCE.finding(
-        rtt >= 2.0 * SYNC_RTT_US,
-        format!(
-            "The round trip takes at least {} ms. SYNC transport succeeds most often below 5 ms; beyond 10 ms ASYNC, \
-             or a relay near the primary (Far Sync), does better.",
-            fixed(rtt / 1e3, 1)
-        ),
-        &[("min_rtt_us", rtt)],
-    ))
+    let text = format!(
+        "The round trip takes at least {} ms; SYNC transport succeeds most often below {} ms.",
+        fixed(rtt / 1e3, 1),
+        SYNC_RTT_US / 1e3
+    );
+    Some(DISTANCE.advise(rtt >= 2.0 * SYNC_RTT_US, text, &[("min_rtt_us", rtt)]))
 }
 
 const SESSION: Rule = Rule {
     id: "RT3",
     title: "What one session can commit",
     changes_figures: false,
-    fires_when: || "SYNC, without a rate and with one message under way".to_owned(),
+    fires_when: || "The mode is SYNC, without a rate and with one message in flight".to_owned(),
     why: "One session waits for each of its commits.",
-    what_to_do: "Let several sessions commit: group commit lifts the total of many sessions, not that of one.",
-    cannot_judge_when: "The mode is ASYNC, a rate was asked for, or several messages were under way: then the rule is silent.",
+    what_to_do: "Let several sessions commit: group commit raises the total of many sessions, not that of one.",
+    cannot_judge_when: "The mode is ASYNC, a rate was asked for, or several messages were in flight: then the rule is silent.",
     source: "1 / average latency of a commit.",
 };
 
@@ -254,16 +214,12 @@ fn session(_: &Record, info: &RedoInfo) -> Option<Advice> {
         return None;
     }
     let us = info.commit.us_avg.value().filter(|us| *us > 0.0)?;
-    Some(SESSION.finding(
-        false,
-        format!(
-            "A commit that waits for this takes at least {} us: one session makes at most {} commits/s. Group commit \
-             raises the total of many sessions, not that of one session.",
-            fixed(us, 0),
-            thousands((1e6 / us) as u64)
-        ),
-        &[("commit_us_avg", us)],
-    ))
+    let text = format!(
+        "A commit that waits for the standby takes at least {} us: one session makes at most {} commits/s.",
+        fixed(us, 0),
+        thousands((1e6 / us) as u64)
+    );
+    Some(SESSION.advise(false, text, &[("commit_us_avg", us)]))
 }
 
 /// Disk, network and both should add up within this part.
@@ -279,21 +235,20 @@ const SUMS: Rule = Rule {
             100.0 * SUM_RATIO
         )
     },
-    why: "What exceeds the sum is CPU, or waiting in a queue, at one of the ends.",
+    why: "What exceeds the sum is CPU time, or waiting in a queue, at one of the ends.",
     what_to_do: "Look at the CPUs of both ends.",
     cannot_judge_when: "One of the two was not measured alone: then the rule is silent.",
     source: "Decided here.",
 };
 
 fn sums(_: &Record, info: &RedoInfo) -> Option<Advice> {
-    let value = |figure: &Figure| figure.value();
-    let disk = value(&info.disk_alone.us_avg)?;
-    let network = value(&info.network_alone.us_avg)?;
+    let disk = info.disk_alone.us_avg.value()?;
+    let network = info.network_alone.us_avg.value()?;
     // Without the primary's own log.
-    let both = value(&info.standbys.first()?.total.us_avg)?;
+    let both = info.standbys.first()?.total.us_avg.value()?;
     let off = both / (disk + network) - 1.0;
-    let told = format!(
-        "The disk alone takes {} us, the network alone {} us, both together {} us ({} % {} than their sum)",
+    let text = format!(
+        "The disk alone takes {} us, the network alone {} us, both together {} us ({} % {} than their sum).",
         fixed(disk, 0),
         fixed(network, 0),
         fixed(both, 0),
@@ -301,13 +256,5 @@ fn sums(_: &Record, info: &RedoInfo) -> Option<Advice> {
         if off >= 0.0 { "more" } else { "less" }
     );
     let evidence = [("disk_us", disk), ("network_us", network), ("both_us", both)];
-    Some(if off > SUM_RATIO {
-        SUMS.finding(
-            true,
-            format!("{told}: the rest is CPU time, or waiting in a queue, at one of the ends."),
-            &evidence,
-        )
-    } else {
-        SUMS.finding(false, format!("{told}."), &evidence)
-    })
+    Some(if off > SUM_RATIO { SUMS.explain(true, text, &evidence) } else { SUMS.finding(false, text, &evidence) })
 }

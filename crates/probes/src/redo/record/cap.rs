@@ -11,7 +11,7 @@ pub(super) const FALL_RATIO: f64 = 0.2;
 /// Seconds under a cap lie within this part of their mean.
 pub(super) const STILL_RATIO: f64 = 0.01;
 /// A stall of the host takes messages from one second that the cap gives back in the next ones: so many seconds together.
-const MADE_UP_SECONDS: usize = 3;
+pub(super) const MADE_UP_SECONDS: usize = 3;
 /// What was given back is what was taken, to this part of a second's messages: a cap is exact, chance is not.
 const MADE_UP_RATIO: f64 = 0.005;
 /// Difference of means over its standard error from which a split counts.

@@ -211,17 +211,12 @@ fn packed(info: &RedoInfo) -> Vec<(&'static str, String)> {
     ]
 }
 
-const ZEROS: &str = "The test compressed zeros: their ratio, CPU time and throughput mean nothing. Use --content file:PATH \
-                      with real redo, or mix:R.";
-const RANDOM: &str = "Random bytes cannot be compressed: this shows the cost of useless compression, not its savings. Use \
-                       --content file:PATH with real redo, or mix:R.";
-
 pub(super) const NO_REDO: Rule = Rule {
     id: "RT6",
     title: "What was compressed is no redo",
     changes_figures: true,
     fires_when: || "Compressed messages held zeros or random bytes; always high".to_owned(),
-    why: "Zeros vanish and random bytes do not shrink: neither says what compression saves.",
+    why: "Zeros shrink to nothing and random bytes do not shrink: neither shows what compression saves.",
     what_to_do: "Use --content file:PATH with real redo, or mix:R.",
     cannot_judge_when: "Never: the content is known.",
     source: "Decided here.",
@@ -229,11 +224,11 @@ pub(super) const NO_REDO: Rule = Rule {
 
 pub(super) fn no_redo(_: &Record, info: &RedoInfo) -> Option<Advice> {
     let text = match info.content.as_str() {
-        "zeros" => ZEROS,
-        "random" => RANDOM,
+        "zeros" => "The test compressed zeros.",
+        "random" => "The test compressed random bytes.",
         _ => return None,
     };
-    is_packed(info).then(|| NO_REDO.finding(true, text.to_owned(), &[]))
+    is_packed(info).then(|| NO_REDO.explain(true, text, &[]))
 }
 
 /// Zeros in a file of redo from this share on, %.
@@ -244,7 +239,7 @@ pub(super) const FILE_OF_ZEROS: Rule = Rule {
     title: "The file of redo is not filled",
     changes_figures: true,
     fires_when: || format!("At least {ZERO_PCT} % of the bytes of --content file: are zeros"),
-    why: "The log was made and not filled, or filled in part: its compression is no measure of redo.",
+    why: "The log was created but not filled, or only partly filled: its compression does not represent that of redo.",
     what_to_do: "Take a log file that a database has filled.",
     cannot_judge_when: "Other content was sent: then the rule is silent.",
     source: "Decided here.",
@@ -252,12 +247,8 @@ pub(super) const FILE_OF_ZEROS: Rule = Rule {
 
 pub(super) fn file_of_zeros(_: &Record, info: &RedoInfo) -> Option<Advice> {
     let pct = info.zero_pct.value().filter(|pct| info.content.starts_with("file:") && *pct >= ZERO_PCT)?;
-    let text = format!(
-        "{} % of the file's bytes are zeros: the log was created but not filled, or only partly filled. Its compression \
-          does not represent that of redo.",
-        fixed(pct, 0)
-    );
-    Some(FILE_OF_ZEROS.finding(false, text, &[("zero_pct", pct)]))
+    let text = format!("{} % of the file's bytes are zeros.", fixed(pct, 0));
+    Some(FILE_OF_ZEROS.explain(false, text, &[("zero_pct", pct)]))
 }
 
 /// What the measurement says of a workload.
@@ -340,15 +331,15 @@ pub(super) const CARRIED: Rule = Rule {
         )
     },
     why: "A standby that cannot take the redo of the workload slows its commits, or falls behind.",
-    what_to_do: "Use a quicker link or disk, or commits that share messages (--commit-rate).",
+    what_to_do: "Use a faster link or a faster disk for the standby. In SYNC a log writer that waits also puts more commits into fewer writes: measure that with --commit-rate, or measure --mode async.",
     cannot_judge_when: "No workload is named, or nothing was measured: then the rule is silent.",
     source: "Oracle's rule of thumb: redo fills 70 % of a link at most.",
 };
 
 pub(super) fn carried(_: &Record, info: &RedoInfo) -> Option<Advice> {
     let verdict = Verdict::of(info)?;
-    let told = format!(
-        "This redo is {}: {} /s in {} writes/s needs a link of {} Mbit/s, and {} messages/s of {} were carried.",
+    let text = format!(
+        "This redo is {}: {}/s in {} writes/s needs a link of {} Mbit/s, and {} messages/s of {} were carried.",
         verdict.word(),
         size(verdict.redo_bytes_per_s as u64),
         thousands(verdict.writes_per_s as u64),
@@ -356,17 +347,10 @@ pub(super) fn carried(_: &Record, info: &RedoInfo) -> Option<Advice> {
         thousands(verdict.messages_per_s as u64),
         size(info.length_bytes)
     );
-    let way_out = match (verdict.carried_ratio < 1.0, info.mode.as_str()) {
-        (false, _) => "",
-        (true, "async") => " Nothing waits in ASYNC: the network or the standby's disk is too slow.",
-        (true, _) => {
-            " With SYNC a log writer would put more commits into each write and fall back to fewer, larger ones: see \
-             --commit-rate, or what --mode async carries."
-        }
-    };
-    Some(CARRIED.finding(
-        verdict.carried_ratio < 1.0,
-        told + way_out,
-        &[("carried_ratio", verdict.carried_ratio), ("required_mbit_per_s", verdict.required_mbit_per_s)],
-    ))
+    let evidence = [("carried_ratio", verdict.carried_ratio), ("required_mbit_per_s", verdict.required_mbit_per_s)];
+    Some(if verdict.carried_ratio < 1.0 {
+        CARRIED.advise(true, text, &evidence)
+    } else {
+        CARRIED.finding(false, text, &evidence)
+    })
 }

@@ -20,7 +20,7 @@ use super::reading::{Readings, Second, StandbyReading};
 use super::wire::{Found, Ready};
 use assay_block::socket::TcpInfo;
 use assay_measure::histogram::Histogram;
-use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
+use assay_measure::kind::{Finding, OwnKind, TestConditions};
 use assay_measure::plain::slug;
 use assay_measure::record::{Figure, Latency, Record, Series};
 use assay_measure::snapshot::{RunData, Verdict};
@@ -33,7 +33,7 @@ const LOST: &str = "the standby was lost before it reported";
 
 /// The kind of its records.
 pub(super) const KIND: OwnKind<RedoInfo> = OwnKind {
-    rules: advice::rules,
+    judges: advice::RULES,
     charts: charts::all,
     conditions,
     in_words_of_tool: |info| Some(compat::report(info)),
@@ -127,11 +127,8 @@ pub(super) fn build(run: &RunData, readings: &Readings) -> Record {
     record.checks.steadiness = assay_awr::record::steadiness_of(&ends, &whole);
     let told = readings.standbys.iter();
     record.warnings = told.flat_map(|standby| standby.ready.warnings.iter().cloned()).collect();
-    record.advice = advice::advise(&record, &info);
     record.integrity = integrity::judge(&info);
-    record.parts.put(&info);
-    figure(&KIND, &mut record);
-    record
+    KIND.complete(record, &info)
 }
 
 /// A standby on this host is part of the test, not one of the others who take its CPUs.

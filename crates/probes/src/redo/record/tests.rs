@@ -1,6 +1,6 @@
+use super::compat;
 use super::info::{Cap, RedoInfo, SecondRow, StandbyInfo};
 use super::{KIND, integrity, is_here, merge};
-use super::{advice, compat};
 use crate::redo::wire::Found;
 use assay_measure::kind::Kind;
 use assay_measure::record::{Figure, Record, Truth};
@@ -212,7 +212,7 @@ fn advised(change: impl FnOnce(&mut RedoInfo)) -> Record {
     let mut info = published("sync", "direct-dsync");
     info.content = "mix:2".to_owned();
     change(&mut info);
-    Record { advice: advice::advise(&Record::default(), &info), ..Record::default() }
+    KIND.complete(Record::default(), &info)
 }
 
 #[test]
@@ -274,13 +274,13 @@ const CASES: &[assay_testkit::rules::Case] = &[
     ("RT12", |fires| advised(|info| info.backlog_count = Figure::Count(u64::from(fires)))),
     ("RT13", |fires| {
         let record = assay_testkit::rules::beside(if fires { 10.0 } else { 9.9 });
-        Record { advice: advice::advise(&record, &RedoInfo::default()), ..Record::default() }
+        KIND.complete(record, &RedoInfo::default())
     }),
 ];
 
 #[test]
 fn each_rule_just_fires_and_just_does_not() {
-    assay_testkit::rules::just_fire(&advice::rules(), CASES);
+    assay_testkit::rules::just_fire(&KIND.rules(), CASES);
 }
 
 #[test]

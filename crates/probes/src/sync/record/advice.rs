@@ -5,7 +5,7 @@ use super::info::{SyncInfo, SyncStep};
 use super::step;
 use assay_measure::record::Advice;
 use assay_measure::rule::Rule;
-use assay_measure::units::{fixed, thousands};
+use assay_measure::units::{fixed, many, thousands};
 
 /// What judges by a rule.
 type Judge = fn(&Curve<'_>) -> Option<Advice>;
@@ -27,7 +27,7 @@ const RULES: &[(Rule, Judge)] = &[
 
 /// The rules of durable writes.
 pub(super) fn rules() -> Vec<Rule> {
-    RULES.iter().map(|(rule, _)| *rule).collect()
+    Rule::all(RULES)
 }
 
 /// All findings, in the order they are read.
@@ -79,14 +79,9 @@ const IN_MEMORY: Rule = Rule {
 };
 
 fn in_memory(this: &Curve<'_>) -> Option<Advice> {
-    this.readings.is_memory.then(|| {
-        let text = format!(
-            "{} is in memory (tmpfs): no figure describes a device. Name a directory on the disk that will hold the \
-             log.",
-            this.readings.path
-        );
-        IN_MEMORY.finding(true, text, &[])
-    })
+    this.readings
+        .is_memory
+        .then(|| IN_MEMORY.explain(true, format!("{} is in memory (tmpfs).", this.readings.path), &[]))
 }
 
 const THROUGH_THE_PAGE_CACHE: Rule = Rule {
@@ -102,9 +97,8 @@ const THROUGH_THE_PAGE_CACHE: Rule = Rule {
 
 fn through_the_page_cache(this: &Curve<'_>) -> Option<Advice> {
     (!this.readings.is_memory && !this.readings.direct).then(|| {
-        let text = "Direct I/O was refused: writes went through the page cache. Figures without a flush are those of \
-                    memory; figures with a flush include writing the cache back.";
-        THROUGH_THE_PAGE_CACHE.finding(false, text.to_owned(), &[])
+        let text = "Direct I/O was refused: writes went through the page cache.";
+        THROUGH_THE_PAGE_CACHE.explain(false, text, &[])
     })
 }
 
@@ -119,7 +113,7 @@ const OTHERS_ON_THE_DEVICE: Rule = Rule {
     changes_figures: true,
     fires_when: || {
         format!(
-            "While F0 was measured, the device wrote at least {FOREIGN_RATIO} times as much again as the probe, and at least {FOREIGN_MB_PER_S} MB/s of it"
+            "While F0 was measured, the device wrote more than the probe asked for: at least {FOREIGN_RATIO} times the probe's bytes more, and at least {FOREIGN_MB_PER_S} MB/s"
         )
     },
     why: "Every figure includes their load.",
@@ -139,10 +133,10 @@ fn others_on_the_device(this: &Curve<'_>) -> Option<Advice> {
     }
     let text = format!(
         "Other processes used the device: during the measurement of F0 it wrote {} MB/s that the probe did not ask \
-         for. Every figure includes this load; measure again when the device is quiet.",
+         for.",
         fixed(foreign_mb_per_s, 1)
     );
-    Some(OTHERS_ON_THE_DEVICE.finding(false, text, &[("foreign_mb_per_s", foreign_mb_per_s)]))
+    Some(OTHERS_ON_THE_DEVICE.explain(false, text, &[("foreign_mb_per_s", foreign_mb_per_s)]))
 }
 
 /// Between the slowest and the quickest round.
@@ -159,7 +153,7 @@ const SPEED_CHANGED: Rule = Rule {
             "In at least {STEPS_PCT} % of the steps the fastest round was more than {ROUNDS_FACTOR} times as fast as the slowest"
         )
     },
-    why: "Each rate is the median of its rounds, and the rounds do not agree.",
+    why: "Each rate is the median of rounds that do not agree.",
     what_to_do: "Compare rates by their intervals, or measure again when the device is quiet.",
     cannot_judge_when: "Never: without rounds the rule is silent.",
     source: "Decided here.",
@@ -179,16 +173,15 @@ fn speed_changed(this: &Curve<'_>) -> Option<Advice> {
     }
     let text = format!(
         "The speed of the device changed during the measurement: in {} of {} steps the fastest round was more than \
-         {ROUNDS_FACTOR} times as fast as the slowest, most of all {} with {} streams ({} to {} per second). Each rate is the median \
-         of its rounds; compare rates by their intervals, or measure again when the device is quiet.",
+         {ROUNDS_FACTOR} times as fast as the slowest, most of all {} with {} ({} to {} per second).",
         apart.len(),
         ranges.len(),
         step.method.name(),
-        step.streams,
+        many(step.streams.into(), "stream"),
         thousands(least.round() as u64),
         thousands(most.round() as u64)
     );
-    Some(SPEED_CHANGED.finding(false, text, &[("changed_steps_count", apart.len() as f64)]))
+    Some(SPEED_CHANGED.explain(false, text, &[("changed_steps_count", apart.len() as f64)]))
 }
 
 /// No write has reached a medium and come back in less: the quickest drives with stable
@@ -208,7 +201,7 @@ const SUSPICIOUSLY_FAST: Rule = Rule {
             "A durable 4 KiB write (F0) takes less than {LEAST_US} us; or the device announces a volatile write cache and F0 is less than {LEAST_FLUSH_RATIO} times an unflushed write; or the kernel reports a rotating disk and F0 is below {PLATTER_US} us; high but for the last"
         )
     },
-    why: "Speed cannot prove that data survives a power failure, and this speed suggests that it does not.",
+    why: "A fast answer does not prove that data survives a power failure.",
     what_to_do: "Check the cache mode of the hypervisor or the controller before you trust a commit to this device.",
     cannot_judge_when: "F0 or its ratio to an unflushed write is n/a, or the file is in memory: then the rule is silent.",
     source: "The quickest drives with protected buffers need 7 to 10 us for 4 KiB; half a turn at 15,000 rpm is 2 ms.",
@@ -238,16 +231,8 @@ fn suspiciously_fast(this: &Curve<'_>) -> Option<Advice> {
         return None;
     };
     let high = f0 < LEAST_US || (this.volatile() && ratio < LEAST_FLUSH_RATIO);
-    let verdict = if high {
-        "Speed cannot prove that data survives a power failure, and this speed does not even suggest it"
-    } else {
-        "Speed cannot prove that data survives a power failure"
-    };
-    let text = format!(
-        "Suspiciously fast: {why}. {verdict}: check the cache mode of the hypervisor or the controller before \
-         you trust a commit to this device."
-    );
-    Some(SUSPICIOUSLY_FAST.finding(high, text, &[("durable_write_us_p50", f0), ("sync_over_unsynced_ratio", ratio)]))
+    let text = format!("Suspiciously fast: {why}.");
+    Some(SUSPICIOUSLY_FAST.explain(high, text, &[("durable_write_us_p50", f0), ("sync_over_unsynced_ratio", ratio)]))
 }
 
 /// A drive without stable buffers pays a flush hundreds of times what the write costs;
@@ -264,7 +249,7 @@ const UNPROTECTED: Rule = Rule {
         )
     },
     why: "A drive with protected buffers answers a flush at once; one without has to empty its cache for each commit.",
-    what_to_do: "Use a drive with power-loss protection for a log, or a host that caches safely.",
+    what_to_do: "For a log use a drive with power-loss protection, or a host that caches safely.",
     cannot_judge_when: "The file is in memory, direct I/O was refused, or the ratio is n/a: then the rule is silent.",
     source: "Published 4 KiB figures: protected NVMe 11 us, with fsync 16; consumer NVMe 11 us, with fsync 1,675 (arXiv 2512.04859 and its data).",
 };
@@ -282,29 +267,34 @@ fn unprotected(this: &Curve<'_>) -> Option<Advice> {
         None => "and does not say whether it can force single writes",
     };
     let times = fixed(ratio, 1);
-    let text = match this.readings.write_cache.as_deref() {
+    let high = ratio >= 2.0 * UNPROTECTED_RATIO;
+    let evidence = [("sync_over_unsynced_ratio", ratio)];
+    let cache = this.readings.write_cache.as_deref();
+    // Only a device that likely has no protection needs a way out.
+    if cache != Some("write through") && ratio >= UNPROTECTED_RATIO {
+        let told = match cache {
+            Some("write back") => format!("announces a volatile write cache {fua}"),
+            _ => "does not report its cache mode".to_owned(),
+        };
+        let text = format!(
+            "Likely no power-loss protection: a durable write costs {times} times as much as an unflushed write, \
+             and the device {told}."
+        );
+        return Some(UNPROTECTED.explain(high, text, &evidence));
+    }
+    let text = match cache {
         Some("write through") => format!(
             "The device announces a write-through cache: treat every acknowledged write as stable. A durable \
              write costs {times} times as much as an unflushed write."
-        ),
-        Some("write back") if ratio >= UNPROTECTED_RATIO => format!(
-            "Likely no power-loss protection: a durable write costs {times} times as much as an unflushed write, \
-             and the device announces a volatile write cache {fua}. \
-             A drive with protected buffers answers a flush at once."
         ),
         Some("write back") => format!(
             "The device announces a volatile write cache {fua}; a durable write costs {times} times as much as \
              an unflushed write. This is fast enough for protected buffers or for a host that caches; speed \
              cannot tell the two apart."
         ),
-        _ if ratio >= UNPROTECTED_RATIO => format!(
-            "Likely no power-loss protection: a durable write costs {times} times as much as an unflushed write; \
-             the device does not report its cache mode."
-        ),
         _ => return None,
     };
-    let high = ratio >= 2.0 * UNPROTECTED_RATIO;
-    Some(UNPROTECTED.finding(high, text, &[("sync_over_unsynced_ratio", ratio)]))
+    Some(UNPROTECTED.finding(high, text, &evidence))
 }
 
 const COMMIT_DELAY: Rule = Rule {
@@ -324,12 +314,12 @@ fn commit_delay(this: &Curve<'_>) -> Option<Advice> {
     let text = format!(
         "A commit delay is useless above {} commits/s (2 / F0, F0 = {} us): above this rate a log writer that \
          flushes as soon as the device is free forms the same groups without a delay. Below this rate a delay \
-         trades latency for fewer flushes; leave it off unless flushes are scarce.",
+         trades latency for fewer flushes.",
         thousands(limit.round() as u64),
         fixed(f0, 0)
     );
     let evidence = [("commit_delay_limit_per_s", limit), ("durable_write_us_p50", f0)];
-    Some(COMMIT_DELAY.finding(false, text, &evidence))
+    Some(COMMIT_DELAY.advise(false, text, &evidence))
 }
 
 /// The best way over the worst, from which on it is worth setting.
@@ -342,11 +332,11 @@ const BEST_METHOD: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "At one stream the best of fdatasync, O_DSYNC and fsync makes at least {METHOD_GAIN} times the writes of the worst, and their 95 % intervals are apart; high from {METHOD_HIGH} times"
+            "In a preallocated file one stream makes at least {METHOD_GAIN} times as many writes with the fastest of fdatasync, O_DSYNC and fsync as with the slowest, and the 95 % interval of the fastest is above that of the slowest; high from {METHOD_HIGH} times"
         )
     },
     why: "The database can be told which of them to use.",
-    what_to_do: "Set that method, as wal_sync_method does in PostgreSQL.",
+    what_to_do: "Set this method in the database (wal_sync_method in PostgreSQL).",
     cannot_judge_when: "One of the three has no rate with an interval: then the rule is silent.",
     source: "Decided here.",
 };
@@ -372,7 +362,7 @@ fn best_method(this: &Curve<'_>) -> Option<Advice> {
         thousands(worst.1.round() as u64)
     );
     let evidence = [("best_per_s", best.1), ("worst_per_s", worst.1)];
-    Some(BEST_METHOD.finding(gain >= METHOD_HIGH, text, &evidence))
+    Some(BEST_METHOD.advise(gain >= METHOD_HIGH, text, &evidence))
 }
 
 /// A log that is kept over one that grows, from which on it is worth keeping.
@@ -384,7 +374,7 @@ const PREALLOCATE: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "One stream with fdatasync makes at least {KEPT_GAIN} times the writes in a preallocated file that it makes in a growing one, and their 95 % intervals are apart; high from twice that"
+            "One stream with fdatasync makes at least {KEPT_GAIN} times as many writes in a preallocated file as in a growing one, and the 95 % interval of the first is above that of the second; high from twice that"
         )
     },
     why: "With each growth the file system commits its own journal.",
@@ -402,14 +392,13 @@ fn preallocate(this: &Curve<'_>) -> Option<Advice> {
     }
     let text = format!(
         "A log that grows with each commit makes {} durable writes per second; a preallocated and zero-written \
-         log makes {}, {} times as many: with each growth the file system commits its own journal. Let the \
-         database recycle its log files.",
+         log makes {}, {} times as many.",
         thousands(grown.round() as u64),
         thousands(kept.round() as u64),
         fixed(gain, 1)
     );
     let evidence = [("preallocated_per_s", kept), ("new_per_s", grown)];
-    Some(PREALLOCATE.finding(gain >= 2.0 * KEPT_GAIN, text, &evidence))
+    Some(PREALLOCATE.explain(gain >= 2.0 * KEPT_GAIN, text, &evidence))
 }
 
 const STREAMS: u32 = 32;
@@ -420,12 +409,12 @@ const PARALLEL: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "The rates of one stream, of {STREAMS} streams that flush for themselves and of streams that share a flush are known"
+            "One stream, {STREAMS} streams that flush for themselves, and several streams that share a flush each have a rate with a 95 % interval"
         )
     },
-    why: "It shows whether flushes in parallel bring more than one shared flush.",
+    why: "The figures show whether flushes in parallel make more commits durable than a shared flush.",
     what_to_do: "Use several log writers only where the 95 % intervals show an advantage.",
-    cannot_judge_when: "One of the rates has no interval: then the rule is silent.",
+    cannot_judge_when: "One of the rates or its interval is n/a: then the rule is silent.",
     source: "A shared flush against parallel flushes, measured side by side.",
 };
 
@@ -491,12 +480,12 @@ fn tail(this: &Curve<'_>) -> Option<Advice> {
     }
     let text = format!(
         "The tail of a durable write is long: {name} is {} us, {} times the median of {} us; the longest took {} \
-         us. Such a flush stalls all commits that share it.",
+         us.",
         fixed(tail, 0),
         fixed(ratio, 0),
         fixed(p50, 0),
         fixed(flush.latency.us_max.value()?, 0)
     );
     let evidence = [("tail_over_median_ratio", ratio), ("us_p50", p50)];
-    Some(TAIL.finding(ratio >= 2.0 * TAIL_RATIO, text, &evidence))
+    Some(TAIL.explain(ratio >= 2.0 * TAIL_RATIO, text, &evidence))
 }

@@ -12,7 +12,7 @@ mod tests;
 use super::reading::{SyncMethod, SyncPart, SyncReading, SyncReadings};
 use crate::conditions::labelled;
 use assay_measure::figures::of_layer;
-use assay_measure::kind::{OwnKind, figure};
+use assay_measure::kind::OwnKind;
 use assay_measure::record::{Figure, Latency, Record};
 use assay_measure::sample::median;
 use assay_measure::snapshot::{RunData, Verdict};
@@ -41,9 +41,7 @@ pub(super) fn build(run: &RunData, readings: &SyncReadings) -> Record {
     let mut record = labelled(&run, readings.elapsed_ns);
     let info = info(readings);
     record.advice = advice::advise(readings, &info);
-    record.parts.put(&info);
-    figure(&KIND, &mut record);
-    record
+    KIND.complete(record, &info)
 }
 
 fn seconds(ns: u64) -> Figure {
