@@ -5,7 +5,6 @@
 
 mod between;
 mod findings;
-mod parse;
 mod prices;
 mod text;
 
@@ -15,8 +14,7 @@ mod tests;
 pub use assay_measure::kind::Delivered;
 pub use between::{Between, between};
 pub use findings::{RULES, findings};
-pub use parse::{PriceError, parse};
-pub use prices::{Day, Default as FieldDefault, Field, Item, KINDS, Kind, Nature, Platform, Prices};
+pub use prices::{Day, Item, KINDS, Nature, Platform, PriceError, Prices, parse};
 pub use text::render;
 pub(crate) use text::{inputs, sections};
 
@@ -269,8 +267,8 @@ pub fn priced(prices: &Prices, platform: &Platform) -> Cost {
         if of_licence(item, true) { item.monthly } else { 0.0 }
     });
     let given = |given: Option<f64>, kind: &str| {
-        let of_kind = platform.items.iter().filter(|item| item.kind.key == kind);
-        let paid: f64 = of_kind.map(|item| item.values[1]).sum();
+        let of_kind = platform.items.iter().filter(|item| item.kind == kind);
+        let paid: f64 = of_kind.filter_map(|item| item.factors[1].2).sum();
         match given.or(Some(paid).filter(|paid| *paid > 0.0)) {
             Some(value) => Figure::decimal(value),
             None => Figure::na("none named in the price file"),
@@ -365,27 +363,31 @@ fn known(prices: &Prices) -> String {
 
 /// What one item comes to.
 fn line(prices: &Prices, item: &Item) -> CostItem {
-    let values = &item.values;
-    let (one_off, running, months) = match item.kind.nature {
+    let of_file = |key: &str| if key == "months" { prices.months } else { prices.hours_per_month };
+    let factors = item.factors.iter().map(|(key, unit, value)| CostInput {
+        name: (*key).to_owned(),
+        value: value.unwrap_or_else(|| of_file(key)),
+        unit: (*unit).to_owned(),
+    });
+    let inputs: Vec<CostInput> = factors.collect();
+    let values: Vec<f64> = inputs.iter().map(|input| input.value).collect();
+    let (one_off, running, months) = match item.nature {
         Nature::Running => (0.0, values.iter().product(), 1.0),
         Nature::Purchase => (values[0] * values[1], 0.0, values[2]),
         Nature::Licence => {
             let [list, cores, factor, discount, support, months] = values.as_slice() else {
-                unreachable!("a licence has six fields, each with a value");
+                unreachable!("a licence has six factors, each with a value");
             };
             let net = list * cores * factor * (1.0 - discount / 100.0);
             (net, net * support / 100.0 / 12.0, *months)
         }
     };
     let amortised = one_off / months;
-    let fields = item.kind.fields.iter().zip(values);
     CostItem {
-        kind: item.kind.key.to_owned(),
+        kind: item.kind.to_owned(),
         name: item.name.clone(),
-        inputs: fields
-            .map(|(field, value)| CostInput { name: field.key.to_owned(), value: *value, unit: field.unit.to_owned() })
-            .collect(),
-        is_licence: item.kind.nature == Nature::Licence,
+        inputs,
+        is_licence: item.nature == Nature::Licence,
         one_off,
         running_monthly: running,
         amortised_monthly: amortised,
