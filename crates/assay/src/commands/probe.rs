@@ -137,10 +137,21 @@ fn labels(probe: &ProbeSpec, args: &ProbeArgs, request: &Request, id: String, st
             settings.push(setting(&name, value.to_owned(), value == option.default));
         }
     }
+    stamped(probe.name, args.label.clone(), settings, id, started)
+}
+
+/// What the record of any probe says beside the measurements.
+pub(super) fn stamped(
+    probe: &str,
+    label: Option<String>,
+    settings: Vec<SettingLine>,
+    run_id: String,
+    started: String,
+) -> RunData {
     RunData {
-        run_id: id,
-        label: args.label.clone(),
-        workload: probe.name.to_owned(),
+        run_id,
+        label,
+        workload: probe.to_owned(),
         engine: "probe".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started,

@@ -89,8 +89,7 @@ fn run(jobs: Vec<Job>) -> Result<StorageReadings, EngineError> {
 }
 
 fn run_with(invocation: Invocation, stop: &Stop, heard: &dyn Steps) -> Result<StorageReadings, EngineError> {
-    let readings: Box<dyn Any> = crate::aim(invocation)?.measure(stop, heard)?;
-    let StorageMeasured(readings) = *readings.downcast().unwrap();
+    let readings = crate::aim(invocation)?.readings(stop, heard)?;
     check(&readings);
     Ok(readings)
 }
