@@ -8,7 +8,6 @@
 mod affinity;
 mod answer;
 mod before;
-mod beside;
 mod catalogue;
 mod cli;
 mod commands;
@@ -16,6 +15,7 @@ mod configure;
 mod dir_handle;
 mod emergency;
 mod exit;
+mod hooks;
 mod html;
 mod observer;
 mod perform;
