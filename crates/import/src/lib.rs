@@ -42,6 +42,7 @@ mod card;
 mod draft;
 mod error;
 mod fio;
+mod grouping;
 mod hammerdb;
 mod host;
 mod integrity;
@@ -59,7 +60,6 @@ mod stress_ng;
 mod swingbench;
 mod sysbench;
 mod text;
-mod together;
 mod vdbench;
 
 #[cfg(test)]
@@ -73,8 +73,8 @@ use assay_measure::record::{Record, SCHEMA};
 use assay_storage::record::Storage;
 use draft::Draft;
 pub use error::{ImportError, Place};
+pub use grouping::{Imported, import_all};
 use text::{At, Text};
-pub use together::{Imported, import_all};
 
 /// What an import takes of memory at most, in sizes of its texts, besides the record it makes.
 pub const COST: u64 = 8;
