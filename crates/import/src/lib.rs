@@ -38,13 +38,13 @@ macro_rules! put_in {
 }
 
 mod awr;
-mod card;
 mod draft;
 mod error;
 mod fio;
 mod grouping;
 mod hammerdb;
 mod host;
+mod host_inventory;
 mod integrity;
 mod iperf3;
 mod json;
@@ -358,9 +358,9 @@ const PARSERS: &[Parser] = &[
         tool: Tool::Card,
         kind: "instance",
         takes: "a card of the platform (lscpu, sysctl, init.ora, show parameter, slob.conf)",
-        looks_like: card::looks_like,
+        looks_like: host_inventory::looks_like,
         is_beside: true,
-        read: card::read,
+        read: host_inventory::read,
         ..WHOLE
     },
 ];
