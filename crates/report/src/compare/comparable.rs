@@ -2,7 +2,7 @@
 //! tolerated or forbids to call one side faster.
 
 use super::model::{Check, Finding};
-use super::sides::Group;
+use super::samples::Group;
 use super::{allowed, host};
 use crate::kinds;
 use assay_measure::config::{Effect, ParamDef, known_params, nearest};

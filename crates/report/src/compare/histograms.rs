@@ -1,7 +1,7 @@
 //! Waits of the same event in several groups, as shares of the waits and of their time.
 
 use super::model::{SharedHistogram, WaitShares};
-use super::sides::Group;
+use super::samples::Group;
 use assay_measure::record::{EventRow, Record};
 
 /// Events with a distribution in at least two groups, most waited for first.

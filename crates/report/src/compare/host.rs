@@ -1,7 +1,7 @@
 //! What about the hosts could explain a difference: facts that differ, and what other processes took during the runs.
 
 use super::model::{Check, Disturbance, Finding};
-use super::sides::Group;
+use super::samples::Group;
 use assay_measure::cpu;
 use assay_measure::record::Record;
 use assay_measure::sample::mean;

@@ -12,8 +12,8 @@ mod histograms;
 mod host;
 mod model;
 mod repeats;
+mod samples;
 mod sections;
-mod sides;
 mod verdict;
 
 #[cfg(test)]
@@ -29,16 +29,16 @@ pub use model::{
     SharedHistogram, Verdict, WaitShares,
 };
 pub use repeats::{NoiseRow, REPEAT_SCHEMA, RepeatRun, Repeats};
+pub use samples::Group;
 pub use sections::render;
 pub(crate) use sections::{runs_of, sections};
-pub use sides::Group;
 
 use crate::cost::{self, Cost};
 use assay_measure::record::Metric;
 use assay_measure::record::metric::{Better, Counted, Group as Section};
 use assay_measure::record::{Advice, Figure, Record};
 use assay_measure::sample::{ALPHA, holm};
-use sides::Figures;
+use samples::Figures;
 use verdict::Judgement;
 
 /// What else a comparison considers.
@@ -225,7 +225,7 @@ fn cell(side: &Figures<'_>, key: &str) -> Cell {
 
 /// Judges every row of a pair: the declared ones together, the others each by itself.
 fn judge(from: &Figures<'_>, to: &Figures<'_>, rows: &mut [Row], pair: &mut Pair) {
-    let compared: Vec<_> = rows.iter().map(|row| sides::compare(&row.key, from, to)).collect();
+    let compared: Vec<_> = rows.iter().map(|row| samples::compare(&row.key, from, to)).collect();
     let family: Vec<usize> = (0..rows.len()).filter(|i| rows[*i].is_primary && compared[*i].is_ok()).collect();
     let p_values: Vec<f64> = family
         .iter()

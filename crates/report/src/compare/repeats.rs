@@ -1,6 +1,6 @@
 //! Repeats of one run: how much its figures differ when nothing changes, and so what a comparison could show.
 
-use super::sides::REPEATS;
+use super::samples::REPEATS;
 use super::verdict::{pct, percent};
 use assay_measure::figures::figures;
 use assay_measure::record::bounds;

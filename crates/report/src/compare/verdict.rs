@@ -2,7 +2,7 @@
 
 use super::host::HOST;
 use super::model::{Against, Comparison, Finding, Pair, Row, Verdict};
-use super::sides::{Compared, Unjudged};
+use super::samples::{Compared, Unjudged};
 use assay_measure::record::Figure;
 use assay_measure::sample::ALPHA;
 use assay_measure::section::Weight;
