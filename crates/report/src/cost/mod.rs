@@ -3,7 +3,7 @@
 //! [`parse()`] reads the price file, [`of`] prices one record. The result contains every input with its date, so that a
 //! reader can recompute it ([`identity`], I43). Owns the arithmetic of money; knows no vendor and fetches nothing.
 
-mod between;
+mod break_even;
 mod findings;
 mod prices;
 mod text;
@@ -12,7 +12,7 @@ mod text;
 mod tests;
 
 pub use assay_measure::kind::Delivered;
-pub use between::{Between, between};
+pub use break_even::{BreakEven, between};
 pub use findings::{RULES, findings};
 pub use prices::{Day, Item, KINDS, Nature, Platform, PriceError, Prices, parse};
 pub use text::render;
@@ -531,7 +531,7 @@ pub fn json(costs: &[&Cost]) -> Result<String, serde_json::Error> {
         schema: &'a str,
         costs: &'a [&'a Cost],
         integrity: Vec<Identity>,
-        between: Vec<Between>,
+        between: Vec<BreakEven>,
         advice: Vec<assay_measure::record::Advice>,
     }
     let face = Face {
@@ -547,7 +547,7 @@ pub fn json(costs: &[&Cost]) -> Result<String, serde_json::Error> {
 }
 
 /// Each cost against the first, where the platforms differ and the currency does not.
-fn pairs(costs: &[&Cost]) -> Vec<Between> {
+fn pairs(costs: &[&Cost]) -> Vec<BreakEven> {
     let Some((first, others)) = costs.split_first() else {
         return Vec::new();
     };
