@@ -1,8 +1,8 @@
 //! The page around charts and tables: what comes first, and how it is put together.
 
 use super::draw;
+use super::from_sections::{Block, Shown};
 use super::script::{self, Assets, SHARED};
-use super::shown::{Block, Shown};
 use super::spark::{self, Spark};
 use super::table::{Table, behind};
 use crate::answer::{self, Context, Said};
