@@ -6,10 +6,10 @@
 #![forbid(unsafe_code)]
 
 pub mod charts;
+mod deltas;
 pub mod identities;
 mod instance;
 pub mod integrity;
-mod readings;
 pub mod record;
 pub mod recover;
 mod result_line;

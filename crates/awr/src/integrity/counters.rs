@@ -1,8 +1,8 @@
 //! Identities between counters.
 
 use super::{IdentityRule, Judge as _, Scope, Side, judged, moved, moved_difference, moved_sum};
+use crate::deltas::Deltas;
 use crate::identities::COUNTERS;
-use crate::readings::Deltas;
 use assay_measure::record::Identity;
 use assay_measure::snapshot::{Actor, IoReading};
 use assay_measure::stats;

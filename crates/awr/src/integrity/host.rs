@@ -1,7 +1,7 @@
 //! Identities that involve the host's own accounts, and those over the series.
 
 use super::{IdentityRule, Judge as _, Scope, Side, known, moved, moved_sum};
-use crate::readings::{Deltas, Rises, Span, delta, disk_deltas};
+use crate::deltas::{Deltas, Rises, Span, delta, disk_deltas};
 use assay_measure::facts::PAST_PAGE_CACHE;
 use assay_measure::record::{Figure, Identity, Record};
 use assay_measure::snapshot::Reading;

@@ -11,8 +11,8 @@ mod times;
 #[cfg(test)]
 mod tests;
 
+use crate::deltas::{Deltas, Rises, Span};
 use crate::identities::Line;
-use crate::readings::{Deltas, Rises, Span};
 use assay_measure::identity::formula::Formula;
 use assay_measure::identity::{IdentityRule, Rounded, Scope, Side, known, number_of};
 use assay_measure::record::{Identity, Record, Truth};

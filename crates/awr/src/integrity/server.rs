@@ -5,8 +5,8 @@
 //! exact, and each states its allowance.
 
 use super::{IdentityRule, Judge as _, Scope, Side, judged, moved, moved_sum};
+use crate::deltas::Deltas;
 use crate::identities::SERVER;
-use crate::readings::Deltas;
 use assay_measure::facts::READ_WITHOUT_CALLS;
 use assay_measure::record::Identity;
 use assay_measure::snapshot::{SCAN, SELECT, UPDATE};

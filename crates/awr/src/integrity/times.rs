@@ -1,7 +1,7 @@
 //! Identities between times, waits, histograms and rates.
 
 use super::{IdentityRule, Judge as _, Scope, Side, known, moved};
-use crate::readings::Deltas;
+use crate::deltas::Deltas;
 use assay_measure::histogram::{Histogram, SLOTS, slot_low_and_width_ns};
 use assay_measure::record::{EventRow, Figure, Identity, LoadRow, Record};
 use assay_measure::snapshot::{Actor, WaitClass};
@@ -158,7 +158,7 @@ fn db_time(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
 /// Events against wait classes and against both actors' totals, as the record has them.
 fn wait_sums(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     const ALLOWED_US: f64 = 1000.0;
-    let idle = crate::readings::class_name(WaitClass::Idle);
+    let idle = crate::deltas::class_name(WaitClass::Idle);
     let busy = || record.instance.events.iter().filter(|event| event.class != idle);
     let all_us: f64 = busy().filter_map(|event| event.total_us.value()).sum();
     let foreground = busy().filter(|event| event.actor == "foreground");
@@ -283,13 +283,13 @@ fn sampled(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
             rule.judge(deltas, known(ash.db_time_s.clone()), measured),
         ];
     };
-    let idle = crate::readings::class_name(WaitClass::Idle);
+    let idle = crate::deltas::class_name(WaitClass::Idle);
     // Of a server's session that has its page and waits for a CPU, its own clock says that it waits for the page, the
     // kernel that it could work.
     let queued = if record.instance.server.is_some() { ash.run_queue_count.value().unwrap_or(0.0) } else { 0.0 };
     let foreground = counted(record).filter(|event| event.actor == "foreground" && event.class != idle);
     let verdicts = foreground.map(|event| {
-        let row = crate::readings::sampled_of(ash, &deltas.data.engine_facts, &event.name);
+        let row = crate::deltas::sampled_of(ash, &deltas.data.engine_facts, &event.name);
         let sampled = row.map_or(0.0, |row| row.active);
         let count = event.count.value().unwrap_or(0.0);
         let little = count / elapsed_s * event.us_avg.value().unwrap_or(0.0) / 1e6;

@@ -1,6 +1,6 @@
 //! The activity history of the window, and the events on the time line.
 
-use crate::readings::{CPU, Deltas, RUN_QUEUE, class_name, seconds};
+use crate::deltas::{CPU, Deltas, RUN_QUEUE, class_name, seconds};
 use assay_measure::history::{ActivityHistory, ActivityKey, ActivityStep, SessionState};
 use assay_measure::plain::slug;
 use assay_measure::record::{AshInfo, AshRow, Figure, TimelineRow};

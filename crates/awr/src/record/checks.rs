@@ -1,6 +1,6 @@
 //! What a reader checks the numbers against, and what the run remarked.
 
-use crate::readings::{Deltas, UNSUPPORTED, delta, disk_deltas};
+use crate::deltas::{Deltas, UNSUPPORTED, delta, disk_deltas};
 use assay_measure::record::{Checks, Figure, Record};
 use assay_measure::snapshot::{CLIENT_WAIT, SCAN};
 use assay_measure::stats;

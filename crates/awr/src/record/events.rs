@@ -1,6 +1,6 @@
 //! Wait events and wait classes of the window.
 
-use crate::readings::{Deltas, actor_name, class_name, micros};
+use crate::deltas::{Deltas, actor_name, class_name, micros};
 use assay_measure::record::{AshInfo, EventRow, Figure, Latency, WaitClassRow};
 use assay_measure::snapshot::{Actor, EventReading, WaitClass};
 use assay_measure::stats;

@@ -1,7 +1,7 @@
 //! IO profile and IOStat rows of the window.
 
-use crate::readings::disk_deltas;
-use crate::readings::{Deltas, NO_WINDOW};
+use crate::deltas::disk_deltas;
+use crate::deltas::{Deltas, NO_WINDOW};
 use assay_measure::record::{Figure, IoProfileRow, IoRow, PathRow};
 use assay_measure::snapshot::{DiskReading, IoReading};
 use assay_measure::stats::{self, Stat};

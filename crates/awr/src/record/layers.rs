@@ -4,8 +4,8 @@
 //! requests in one direction, a separate row compares all of them with the device, and the single kinds say why they
 //! are not compared.
 
-use crate::readings::disk_deltas;
-use crate::readings::{Deltas, NO_WINDOW, UNSUPPORTED, delta};
+use crate::deltas::disk_deltas;
+use crate::deltas::{Deltas, NO_WINDOW, UNSUPPORTED, delta};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{Figure, Latency, LayerRow, RequestLayers, ScanInfo};
 use assay_measure::snapshot::{Direction, DiskReading, OpReading, RequestReading, SCAN};

@@ -1,6 +1,6 @@
 //! Load profile, efficiency, instance statistics, gauges and the time model.
 
-use crate::readings::{Deltas, NO_OPS, NO_TX, NO_WINDOW, Span, UNSUPPORTED, actor_name, class_name, counter, micros};
+use crate::deltas::{Deltas, NO_OPS, NO_TX, NO_WINDOW, Span, UNSUPPORTED, actor_name, class_name, counter, micros};
 use assay_measure::record::{AshInfo, EventRow, Figure, GaugeRow, LoadRow, PercentRow, SAMPLED, StatRow, TimeModel};
 use assay_measure::snapshot::{Actor, EventReading, WaitClass};
 use assay_measure::stats::{self, DICTIONARY, Stat, Unit};

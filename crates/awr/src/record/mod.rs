@@ -20,7 +20,7 @@ pub(crate) use assay_measure::plain::slug;
 pub use load::ROWS as LOAD_ROWS;
 pub use series::{SeriesBuilder, steadiness_of};
 
-use crate::readings::{Deltas, NO_WINDOW, Rises, seconds};
+use crate::deltas::{Deltas, NO_WINDOW, Rises, seconds};
 use assay_measure::record::{Figure, Instance, Interval, OsInfo, Record, Series};
 use assay_measure::snapshot::RunData;
 use assay_measure::stats;

@@ -1,7 +1,7 @@
 //! Where a server's reads came from: its own count, the kernel's account of its processes, the devices.
 
-use crate::readings::disk_deltas;
-use crate::readings::{Deltas, NO_WINDOW};
+use crate::deltas::disk_deltas;
+use crate::deltas::{Deltas, NO_WINDOW};
 use assay_measure::facts::SERVER_HOST;
 use assay_measure::record::{Checks, Figure, ReadSources};
 use assay_measure::stats::{self, Stat};

@@ -1,7 +1,7 @@
 //! What only the run of a database server has: the field's result line, rows before and after, shares that only the
 //! server knows, and the possible error of its late counters.
 
-use crate::readings::{Deltas, NO_WINDOW, UNSUPPORTED, counter};
+use crate::deltas::{Deltas, NO_WINDOW, UNSUPPORTED, counter};
 use assay_measure::facts::{self, FactKey};
 use assay_measure::record::{Figure, PercentRow, Record, ServerInfo, ServerRow};
 use assay_measure::snapshot::Snapshot;

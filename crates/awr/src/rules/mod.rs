@@ -45,7 +45,7 @@ mod tests;
 
 pub use r24_settings_differ::judge as settings_differ;
 
-use crate::readings::{cache_parameter, device_reads};
+use crate::deltas::{cache_parameter, device_reads};
 use crate::waits::{is_lock, is_log, is_read, is_writer};
 use assay_measure::histogram::{Histogram, slot_low_and_width_ns};
 use assay_measure::identity::{violated, violated_exact};

@@ -1,6 +1,6 @@
 //! Activity history and the events on the time line.
 
-use crate::readings::{CPU, RUN_QUEUE, class_name};
+use crate::deltas::{CPU, RUN_QUEUE, class_name};
 use assay_measure::record::{AshRow, Figure, Record, TimelineRow};
 use assay_measure::sample;
 use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right, wrapped};

@@ -1,6 +1,6 @@
 //! How steady ops/s was: scatter, drift, and where the level changed.
 
-use crate::readings::variation;
+use crate::deltas::variation;
 use assay_measure::record::{Figure, Series, Steadiness};
 use assay_measure::sample::mean;
 use assay_measure::steady::{Sides, Sums, segments};

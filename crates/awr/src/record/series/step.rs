@@ -1,7 +1,7 @@
 //! The figures of one step, by name with unit last.
 
-use crate::readings::{Span, counter, delta, micros};
-use crate::readings::{cpu_delta_ns, cpu_total_ns, disk_deltas};
+use crate::deltas::{Span, counter, delta, micros};
+use crate::deltas::{cpu_delta_ns, cpu_total_ns, disk_deltas};
 use crate::record::slug;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::Figure;

@@ -1,17 +1,17 @@
 //! The readings of a run as differences: what every derived figure and every identity starts from.
 
-mod deltas;
 mod host;
 mod rises;
 mod sampled;
+mod span;
 mod words;
 
-pub(crate) use deltas::{
-    Deltas, NO_OPS, NO_SOURCE, NO_TX, NO_WINDOW, Span, UNSUPPORTED, counter, delta, micros, seconds,
-};
 pub(crate) use host::{cpu_delta_ns, cpu_total_ns, disk_deltas};
 pub(crate) use rises::Rises;
 pub(crate) use sampled::{Sampled, sampled, sampled_of};
+pub(crate) use span::{
+    Deltas, NO_OPS, NO_SOURCE, NO_TX, NO_WINDOW, Span, UNSUPPORTED, counter, delta, micros, seconds,
+};
 pub(crate) use words::{CPU, CPU_COLUMNS, RUN_QUEUE, actor_name, class_name};
 
 use assay_measure::facts;
