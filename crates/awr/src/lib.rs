@@ -6,9 +6,9 @@
 #![forbid(unsafe_code)]
 
 pub mod charts;
+mod database;
 mod deltas;
 pub mod identities;
-mod instance;
 pub mod integrity;
 pub mod record;
 pub mod recover;
@@ -20,7 +20,7 @@ mod waits;
 #[cfg(test)]
 mod testing;
 
-pub use instance::{Workload, figures};
+pub use database::{Workload, figures};
 
 use assay_measure::kind::Kind;
 
