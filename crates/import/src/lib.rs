@@ -473,7 +473,7 @@ fn finished(parser: &Parser, draft: Draft, texts: &[Text]) -> Result<Record, Imp
     let own = kind::of(&kinds(), &record).unwrap_or(&assay_awr::SLOB);
     record.advice.extend(own.several(&[&record]));
     record.advice.sort_by_key(|advice| advice.severity != "high");
-    kind::figure(own, &mut record);
+    kind::attach_metrics(own, &mut record);
     Ok(record)
 }
 

@@ -157,7 +157,7 @@ pub fn of(kinds: &[&'static dyn Kind], record: &Record) -> Option<&'static dyn K
 }
 
 /// Gives a record its kind and its figures. Code that makes or changes a record calls it last.
-pub fn figure(kind: &dyn Kind, record: &mut Record) {
+pub fn attach_metrics(kind: &dyn Kind, record: &mut Record) {
     if record.kind.is_empty() {
         kind.name().clone_into(&mut record.kind);
     }

@@ -4,7 +4,7 @@ mod maths;
 
 use crate::usl::Law;
 use crate::{Axis, Place, Step, StepLatency, Sweep, SweepInfo, advice, curve as curves};
-use assay_measure::kind::{Finding, Kind as _, figure};
+use assay_measure::kind::{Finding, Kind as _, attach_metrics};
 use assay_measure::record::metric::find;
 use assay_measure::record::steady::Steady;
 use assay_measure::record::{Advice, Figure, Record};
@@ -82,7 +82,7 @@ fn record(swept: &Swept) -> Record {
     run.started = "2026-01-01T00:00:00Z".to_owned();
     (run.seed, run.verdict) = (7, "complete".to_owned());
     record.parts.put(&swept.info);
-    figure(&Sweep, &mut record);
+    attach_metrics(&Sweep, &mut record);
     record
 }
 

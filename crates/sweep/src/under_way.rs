@@ -3,7 +3,7 @@
 use crate::info::{Axis, SweepInfo};
 use crate::step::{Place, Step};
 use crate::{Sweep, advice, curve, rules};
-use assay_measure::kind::figure;
+use assay_measure::kind::attach_metrics;
 use assay_measure::record::{Checks, Figure, Record};
 use assay_measure::snapshot::{Fact, RunData, SettingLine, Verdict};
 
@@ -138,7 +138,7 @@ impl UnderWay {
         record.advice = advice::advise(&info);
         record.warnings = self.warnings.iter().map(Warning::told).collect();
         record.parts.put(&info);
-        figure(&Sweep, &mut record);
+        attach_metrics(&Sweep, &mut record);
         record
     }
 }

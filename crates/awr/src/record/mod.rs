@@ -86,7 +86,7 @@ fn derive(deltas: &Deltas<'_>, series: Series, rises: &Rises) -> Record {
     record.warnings = checks::warnings(deltas);
     record.advice = crate::rules::advise(&record);
     record.advice_unjudged = crate::rules::unjudged(&record);
-    assay_measure::kind::figure(&crate::SLOB, &mut record);
+    assay_measure::kind::attach_metrics(&crate::SLOB, &mut record);
     record
 }
 

@@ -11,7 +11,7 @@ mod sections;
 #[cfg(test)]
 mod tests;
 
-use assay_measure::kind::{OwnKind, figure};
+use assay_measure::kind::{OwnKind, attach_metrics};
 use assay_measure::record::{Advice, Figure, Record};
 use assay_measure::rule::Rule;
 use assay_measure::snapshot::{RunData, Verdict};
@@ -43,7 +43,7 @@ pub fn build(run: &RunData, measured: RecoveryInfo) -> Record {
     let mut record = Record::labelled(&run);
     record.advice = advise(&info);
     record.parts.put(&info);
-    figure(&KIND, &mut record);
+    attach_metrics(&KIND, &mut record);
     record
 }
 

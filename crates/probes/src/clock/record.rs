@@ -6,7 +6,7 @@ use super::{ClockReadings, findings, page};
 use crate::conditions::{Conditions, NOT_EXPOSED};
 use assay_measure::figures::of_layer;
 use assay_measure::identity::{IdentityRule, Scope};
-use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
+use assay_measure::kind::{Finding, OwnKind, TestConditions, attach_metrics};
 use assay_measure::record::{Figure, Identity, Record};
 use assay_measure::sample::{half_width, mean, median, stddev};
 use assay_measure::snapshot::{RunData, Verdict};
@@ -44,7 +44,7 @@ pub(super) fn build(run: &RunData, readings: &ClockReadings) -> Record {
     record.integrity = integrity(readings);
     record.advice = findings::advise(&info);
     record.parts.put(&info);
-    figure(&KIND, &mut record);
+    attach_metrics(&KIND, &mut record);
     record
 }
 

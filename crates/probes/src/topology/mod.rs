@@ -13,7 +13,7 @@ mod tests;
 
 use crate::machine::Machine;
 use assay_measure::figures::figures;
-use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
+use assay_measure::kind::{Finding, OwnKind, TestConditions, attach_metrics};
 use assay_measure::record::metric::{Better, Group, plain};
 use assay_measure::record::{Figure, Metric, Part, Record};
 use assay_measure::snapshot::RunData;
@@ -88,7 +88,7 @@ impl Measured for TopologyInfo {
         let mut record = Record::labelled(&labels);
         record.parts.put(self);
         record.advice = advice::advise(self);
-        figure(&KIND, &mut record);
+        attach_metrics(&KIND, &mut record);
         Some(record)
     }
 }

@@ -42,7 +42,7 @@ fn base() -> Record {
     record.driver.ops.clear();
     record.integrity.clear();
     record.instance.events.retain(|event| event.name == "db file sequential read");
-    crate::kinds::figure(&mut record);
+    crate::kinds::attach_metrics(&mut record);
     record
 }
 
@@ -110,7 +110,7 @@ fn single_runs(noise: &str, seconds: usize, seed: u64) -> Trial {
 fn repeats(noise: &str, runs: usize, seconds: usize, seed: u64) -> Trial {
     let (real, mut base) = (real(noise), base());
     base.series = Default::default();
-    crate::kinds::figure(&mut base);
+    crate::kinds::attach_metrics(&mut base);
     Trial::run(seed, |draw| {
         let one = |_| {
             let mut record = base.clone();

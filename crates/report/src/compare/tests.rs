@@ -44,7 +44,7 @@ pub(super) fn set_pace(record: &mut Record, speed: f64) {
         let factor = if stem(name).ends_with("_us") { 1.0 / speed } else { speed };
         column.iter_mut().for_each(|figure| *figure = figure.scaled(factor));
     }
-    kinds::figure(record);
+    kinds::attach_metrics(record);
 }
 
 /// Gives the record a series of so many seconds, whose rates follow `shape` (mean about 1) and latencies its inverse.
@@ -69,7 +69,7 @@ pub(super) fn set_seconds(record: &mut Record, shape: &[f64]) {
     for row in &mut record.instance.load_profile {
         row.per_s = row.per_s.scaled(pace);
     }
-    kinds::figure(record);
+    kinds::attach_metrics(record);
 }
 
 fn compared(sides: &[&[&Record]]) -> Comparison {
@@ -241,7 +241,7 @@ fn runs_of_different_length_are_compared_by_their_rates() {
     for row in &mut b.instance.load_profile {
         row.total = row.total.scaled(2.0);
     }
-    kinds::figure(&mut b);
+    kinds::attach_metrics(&mut b);
     let comparison = compared(&[&[&a], &[&b]]);
     let row = comparison.row("ops_per_s").unwrap();
     assert_eq!(row.cells[1].total.value(), row.cells[0].total.scaled(2.0).value());
@@ -407,7 +407,7 @@ fn what_has_no_scatter_gets_a_ratio_and_no_more() {
     assert_eq!(ops.sentence, "x 1.300; too short to say: the series has 7 whole steps, 10 are needed");
     assert_eq!(ops.p.value(), None);
     a.series = Series::default();
-    kinds::figure(&mut a);
+    kinds::attach_metrics(&mut a);
     let single = compared(&[&[&a], &[&b]]);
     let ops = against(&single, "ops_per_s");
     assert_eq!(ops.verdict, Verdict::OneValue);
@@ -439,7 +439,7 @@ fn published(per_tx: &[(&str, f64)], tx_per_s: f64, read_us: f64) -> Record {
         us_avg: Figure::decimal(read_us),
         ..Default::default()
     });
-    kinds::figure(&mut record);
+    kinds::attach_metrics(&mut record);
     record
 }
 
@@ -449,7 +449,7 @@ fn the_published_pair_did_the_same_work_and_differs_by_latency() {
     let machine = [("Redo size (bytes)", 51_713.3), ("Block changes", 131.4), ("Physical read (blocks)", 64.2)];
     let (bm, mut vm) = (published(&metal, 32.0, 463.0), published(&machine, 54.1, 257.0));
     vm.instance.events[0].name = "db file sequential read".to_owned();
-    kinds::figure(&mut vm);
+    kinds::attach_metrics(&mut vm);
     let comparison = compared(&[&[&bm], &[&vm]]);
     let work: Vec<&Check> = comparison.pairs[0].checks.iter().filter(|c| c.what.starts_with("work:")).collect();
     assert_eq!(work.len(), 3);
@@ -547,7 +547,7 @@ fn a_comparison_reads_as_reviewed() {
     b.interval.elapsed_s = Figure::decimal(30.0);
     // As much of the host is this test's as before.
     b.os.process.cpu_s = b.os.process.cpu_s.scaled(1.5);
-    kinds::figure(&mut b);
+    kinds::attach_metrics(&mut b);
     let comparison = compared(&[&[&a], &[&b]]);
     insta::assert_snapshot!("comparison", said(&comparison));
     let mut short = comparison;

@@ -28,7 +28,7 @@ fn published(label: &str, reads_per_s: f64, mib_per_s: f64, executes_per_s: Opti
         ..Record::default()
     };
     record.instance.load_profile.extend(executes_per_s.map(|rate| row("Executes (SQL)", "count", rate)));
-    kinds::figure(&mut record);
+    kinds::attach_metrics(&mut record);
     record
 }
 

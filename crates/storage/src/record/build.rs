@@ -8,7 +8,7 @@ use crate::record::info::{
     StorageCpu, StorageDevices, StorageInfo, StorageJob, StoragePrecondition, StorageRefusal, StorageSteady, StorageWay,
 };
 use assay_awr::record::os;
-use assay_measure::kind::figure;
+use assay_measure::kind::attach_metrics;
 use assay_measure::record::{Checks, Figure, IoProfileRow, LoadRow, Record};
 use assay_measure::snapshot::{HostReading, RunData, SettingLine, Snapshot, Verdict};
 use assay_measure::units::{fixed, size};
@@ -44,7 +44,7 @@ pub fn build(run: &RunData, readings: &StorageReadings) -> Record {
     record.integrity = integrity::evaluate(readings);
     record.advice = advice::advise(readings, &info, &record);
     record.parts.put(&info);
-    figure(&super::Storage, &mut record);
+    attach_metrics(&super::Storage, &mut record);
     record
 }
 

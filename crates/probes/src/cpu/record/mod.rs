@@ -13,7 +13,7 @@ mod steadiness;
 mod tests;
 
 use super::reading::CpuReadings;
-use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
+use assay_measure::kind::{Finding, OwnKind, TestConditions, attach_metrics};
 use assay_measure::record::Record;
 use assay_measure::snapshot::{RunData, Verdict};
 use info::CpuInfo;
@@ -63,6 +63,6 @@ pub(super) fn build(run: &RunData, readings: &CpuReadings) -> Record {
     let mut record = readings.host.record(run);
     record.advice = advice::advise(&record, &info);
     record.parts.put(&info);
-    figure(&KIND, &mut record);
+    attach_metrics(&KIND, &mut record);
     record
 }

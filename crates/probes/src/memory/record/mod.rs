@@ -13,7 +13,7 @@ mod tests;
 use super::MemoryReadings;
 use super::info::{LadderRow, MemoryInfo};
 use crate::conditions::{Conditions, OURS_PCT, labelled};
-use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
+use assay_measure::kind::{Finding, OwnKind, TestConditions, attach_metrics};
 use assay_measure::record::{Figure, Record};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units::fixed;
@@ -82,7 +82,7 @@ pub(super) fn build(run: &RunData, readings: &MemoryReadings) -> Record {
     let mut record = labelled(&run, readings.host.elapsed_ns);
     record.advice = advice::advise(&info);
     record.parts.put(&info);
-    figure(&KIND, &mut record);
+    attach_metrics(&KIND, &mut record);
     record
 }
 

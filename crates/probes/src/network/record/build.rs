@@ -9,7 +9,7 @@ use crate::network::NetReadings;
 use crate::network::meter::{Meter, StreamTick};
 use crate::network::results::StreamEnd;
 use assay_measure::identity::{IdentityRule, Scope};
-use assay_measure::kind::figure;
+use assay_measure::kind::attach_metrics;
 use assay_measure::plain::slug;
 use assay_measure::record::{Figure, Identity, Record, Series};
 use assay_measure::sample::{mean, stddev};
@@ -41,7 +41,7 @@ pub(in crate::network) fn build(run: &RunData, readings: &NetReadings) -> Record
     record.integrity = integrity(&info);
     record.advice = advice::advise(&record, &info);
     record.parts.put(&info);
-    figure(&super::KIND, &mut record);
+    attach_metrics(&super::KIND, &mut record);
     record
 }
 

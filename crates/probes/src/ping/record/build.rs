@@ -8,7 +8,7 @@ use crate::dial::plain;
 use crate::ping::PingReadings;
 use crate::ping::loaded::Loaded;
 use assay_measure::identity::{IdentityRule, Scope};
-use assay_measure::kind::figure;
+use assay_measure::kind::attach_metrics;
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Identity, Latency, Record, Series, percentile_us};
 use assay_measure::sample::{mean, stddev};
@@ -41,7 +41,7 @@ pub(in crate::ping) fn build(run: &RunData, readings: &PingReadings) -> Record {
     record.integrity = integrity(&info);
     record.advice = advice::advise(&record, &info);
     record.parts.put(&info);
-    figure(&KIND, &mut record);
+    attach_metrics(&KIND, &mut record);
     record
 }
 

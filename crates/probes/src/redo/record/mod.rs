@@ -20,7 +20,7 @@ use super::reading::{Readings, Second, StandbyReading};
 use super::wire::{Found, Ready};
 use assay_block::socket::TcpInfo;
 use assay_measure::histogram::Histogram;
-use assay_measure::kind::{Finding, OwnKind, TestConditions, figure};
+use assay_measure::kind::{Finding, OwnKind, TestConditions, attach_metrics};
 use assay_measure::plain::slug;
 use assay_measure::record::{Figure, Latency, Record, Series};
 use assay_measure::snapshot::{RunData, Verdict};
@@ -130,7 +130,7 @@ pub(super) fn build(run: &RunData, readings: &Readings) -> Record {
     record.advice = advice::advise(&record, &info);
     record.integrity = integrity::judge(&info);
     record.parts.put(&info);
-    figure(&KIND, &mut record);
+    attach_metrics(&KIND, &mut record);
     record
 }
 

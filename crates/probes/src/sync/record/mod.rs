@@ -12,7 +12,7 @@ mod tests;
 use super::reading::{SyncMethod, SyncPart, SyncReading, SyncReadings};
 use crate::conditions::labelled;
 use assay_measure::figures::of_layer;
-use assay_measure::kind::{OwnKind, figure};
+use assay_measure::kind::{OwnKind, attach_metrics};
 use assay_measure::record::{Figure, Latency, Record};
 use assay_measure::sample::median;
 use assay_measure::snapshot::{RunData, Verdict};
@@ -42,7 +42,7 @@ pub(super) fn build(run: &RunData, readings: &SyncReadings) -> Record {
     let info = info(readings);
     record.advice = advice::advise(readings, &info);
     record.parts.put(&info);
-    figure(&KIND, &mut record);
+    attach_metrics(&KIND, &mut record);
     record
 }
 

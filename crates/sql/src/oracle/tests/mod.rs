@@ -407,7 +407,7 @@ fn the_report_of_a_run_reads_like_one_of_a_database() {
     let plan = Plan { update_pct: 25, scan_pct: 10, ..plan(2, 400) };
     let data = run(&url, &plan, &small(&[]));
     let mut record = assay_awr::record::build(&data);
-    assay_report::kinds::figure(&mut record);
+    assay_report::kinds::attach_metrics(&mut record);
     let text = assay_report::text::render(&record);
     for wanted in [
         "Database Server",
