@@ -33,7 +33,7 @@ pub fn given(record: &Record) -> Vec<&SettingLine> {
 
 /// The command of a probe with what was set: its place, then its options.
 #[must_use]
-pub fn again(record: &Record) -> String {
+pub fn rerun_command(record: &Record) -> String {
     if record.import.is_some() {
         return String::new();
     }
@@ -184,7 +184,7 @@ pub struct Headline {
     /// Commands worth trying next, each with its reason.
     pub next: Vec<Next>,
     /// The command that repeats the test; empty if the record does not contain all of it.
-    pub again: String,
+    pub rerun_command: String,
 }
 
 impl Headline {
@@ -447,7 +447,7 @@ mod tests {
             set("NO_DELAY", "no-delay", "cli"),
         ];
         let repeated = "assay net 'db 2' --port 5299 --time 5s --no-delay";
-        assert_eq!(again(&record), repeated);
+        assert_eq!(rerun_command(&record), repeated);
         let same = beside(&record, "net", "db 2", &["PORT", "PATIENCE"]);
         assert_eq!(same, "assay net 'db 2' --port 5299");
         assert_eq!(beside(&record, "ping", "db2", &[]), "assay ping db2");

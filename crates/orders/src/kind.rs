@@ -362,7 +362,7 @@ fn headline(record: &Record, info: &OrdersInfo, base: Headline) -> Headline {
         ),
         rows,
         next: next(record),
-        again: base.again.replacen("assay run", "assay orders run", 1),
+        rerun_command: base.rerun_command.replacen("assay run", "assay orders run", 1),
         ..base
     }
 }

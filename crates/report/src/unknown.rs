@@ -62,7 +62,7 @@ impl Kind for Unknown {
             rows: vec![Line::told("Figures", told.collect())],
             steadiness: "n/a (the kind is not known)".to_owned(),
             verbatim: Vec::new(),
-            again: String::new(),
+            rerun_command: String::new(),
             limit: Limit::unknown("the kind is not known"),
             next: Vec::new(),
         }

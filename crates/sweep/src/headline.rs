@@ -30,7 +30,7 @@ pub(crate) fn of(record: &Record, info: &SweepInfo) -> Headline {
         steadiness: steadiness(info),
         limit: limit(info),
         verbatim: Vec::new(),
-        again: String::new(),
+        rerun_command: String::new(),
         next: Vec::new(),
     }
 }

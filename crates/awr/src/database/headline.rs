@@ -23,7 +23,7 @@ pub(crate) fn of(record: &Record) -> Headline {
         rows: rows(record),
         steadiness: steadiness(record),
         verbatim: Vec::new(),
-        again: again(record),
+        rerun_command: rerun_command(record),
         limit: limit::of(record),
         next: next(record),
     }
@@ -46,7 +46,7 @@ fn next(record: &Record) -> Vec<Next> {
 }
 
 /// What was set as `--set`, which knows every parameter; the seed as it was drawn.
-fn again(record: &Record) -> String {
+fn rerun_command(record: &Record) -> String {
     let given = given(record);
     if given.is_empty() || record.import.is_some() {
         return String::new();

@@ -25,7 +25,7 @@ pub(super) fn of(record: &Record, info: &RecoveryInfo) -> Headline {
         ],
         steadiness: "n/a (kills one after the other, no window)".to_owned(),
         verbatim: Vec::new(),
-        again: String::new(),
+        rerun_command: String::new(),
         limit: cpu::limit(record).unwrap_or_else(|| limit(info)),
         next: vec![Next::new(
             "assay run --target native:DIR --set UPDATE_PCT=100",

@@ -3,7 +3,7 @@
 use super::findings::UNSTEADY_PCT;
 use super::info::{ClockInfo, LEAVES, TimedRow};
 use assay_measure::chart::{Axis, Chart, Drawn, Stroke, Trace};
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
+use assay_measure::kind::{Headline, Limit, Line, Next, Told, rerun_command};
 use assay_measure::palette::nth;
 use assay_measure::record::{Figure, Record};
 use assay_measure::section::{Sections, common};
@@ -36,7 +36,7 @@ pub(super) fn headline(record: &Record, info: &ClockInfo) -> Headline {
             Line::told("Between CPUs", apart),
         ],
         steadiness: steadiness(info),
-        again: again(record),
+        rerun_command: rerun_command(record),
         // Slices in which others had the CPU do not count, so a busy host is not the limit.
         limit: limit(info),
         next: vec![

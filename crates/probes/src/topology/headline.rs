@@ -2,7 +2,7 @@
 
 use super::{TopologyInfo, count};
 use crate::machine::Machine;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
+use assay_measure::kind::{Headline, Limit, Line, Next, Told, rerun_command};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::size;
 
@@ -56,7 +56,7 @@ pub(super) fn of(record: &Record, info: &TopologyInfo) -> Headline {
             Next::new("assay memory", "measures what these caches and nodes do"),
             Next::new("assay cpu", "measures what these CPUs compute"),
         ],
-        again: again(record),
+        rerun_command: rerun_command(record),
         ..Headline::default()
     }
 }

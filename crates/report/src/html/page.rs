@@ -25,7 +25,7 @@ pub(crate) struct Page {
     /// The answer of a record, a line each.
     pub(crate) answer: Vec<Said>,
     /// The command that repeats the test.
-    pub(crate) again: String,
+    pub(crate) rerun_command: String,
     pub(crate) tiles: Vec<Tile>,
     /// The chart that stands on the first screen beside what the sections show there.
     pub(crate) first: Option<View>,
@@ -100,7 +100,7 @@ impl Page {
             verdict: answer.first,
             verdict_class,
             answer: answer.said,
-            again: answer.again,
+            rerun_command: answer.rerun_command,
             tiles: tiles(record),
             charts,
             ..Self::default()

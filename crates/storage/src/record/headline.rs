@@ -18,7 +18,7 @@ pub(super) fn of(record: &Record, info: &StorageInfo) -> Headline {
         rows: rows(info),
         steadiness: steadiness(info),
         verbatim: Vec::new(),
-        again: again(record),
+        rerun_command: rerun_command(record),
         limit: limit(record, info),
         next: next(record, info),
     }
@@ -127,7 +127,7 @@ fn next(record: &Record, info: &StorageInfo) -> Vec<Next> {
 }
 
 /// fio's words as they were given; nothing where a job file gave some of them.
-fn again(record: &Record) -> String {
+fn rerun_command(record: &Record) -> String {
     let given = given(record);
     if given.is_empty() || given.len() < record.plan.settings.len() {
         return String::new();

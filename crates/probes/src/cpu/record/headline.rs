@@ -4,7 +4,7 @@ use super::info::{CpuInfo, KernelRow};
 use super::steadiness::UNSTEADY_PCT;
 use assay_measure::cpu;
 use assay_measure::facts::CPU_MODEL;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
+use assay_measure::kind::{Headline, Limit, Line, Next, Told, rerun_command};
 use assay_measure::record::{Figure, Part, Record};
 use assay_measure::units::{fixed, many};
 
@@ -31,7 +31,7 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
             verbatim: crate::load::block(&[(CpuInfo::NAME, soak)]),
             limit: limit(record, info),
             next: Vec::new(),
-            again: again(record),
+            rerun_command: rerun_command(record),
         };
     }
     let widest = info.kernels.iter().map(|row| row.threads_count).max().unwrap_or(0);
@@ -59,7 +59,7 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
         ],
         steadiness: steadiness(info),
         verbatim: Vec::new(),
-        again: again(record),
+        rerun_command: rerun_command(record),
         limit: limit(record, info),
         next: vec![Next::new("assay cpu --cpu 0 --timeout 10m", "shows whether the clock holds under a long load")],
     }

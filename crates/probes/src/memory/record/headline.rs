@@ -4,7 +4,7 @@ use super::super::info::{BandwidthRow, MemoryInfo, SaturationRow};
 use super::metrics::widest;
 use super::{UNSTEADY_PCT, beyond_caches, huge};
 use assay_measure::facts::CPU_MODEL;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
+use assay_measure::kind::{Headline, Limit, Line, Next, Told, rerun_command};
 use assay_measure::record::{Figure, Part, Record};
 use assay_measure::units::{fixed, many, size};
 
@@ -27,7 +27,7 @@ pub(super) fn of(record: &Record, info: &MemoryInfo) -> Headline {
         ],
         steadiness: steadiness(info),
         verbatim: Vec::new(),
-        again: again(record),
+        rerun_command: rerun_command(record),
         limit: limit(record, info),
         next: next(info),
     }
@@ -156,7 +156,7 @@ fn of_load(record: &Record, info: &MemoryInfo, host: &str) -> Headline {
     let one = |title, figure: &Figure, unit: &str| Line::told(title, vec![Told::new(figure, unit)]);
     let mut headline = Headline {
         rows: vec![one("Wrong words", &errors, "")],
-        again: again(record),
+        rerun_command: rerun_command(record),
         limit: Limit::unknown("a memory load does not measure the speed of memory"),
         ..Headline::default()
     };

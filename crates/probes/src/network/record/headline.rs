@@ -3,7 +3,7 @@
 use super::info::{NetworkInfo, StreamInfo, rate};
 use super::limit;
 use super::metrics::{busiest, exact_loss, side_of};
-use assay_measure::kind::{Headline, Line, Next, Told, again, beside};
+use assay_measure::kind::{Headline, Line, Next, Told, beside, rerun_command};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, many, size};
 
@@ -43,7 +43,7 @@ pub(super) fn of(record: &Record, info: &NetworkInfo) -> Headline {
         steadiness: steadiness(record),
         limit: limit::of(record, info),
         next: next(record, info),
-        again: again(record),
+        rerun_command: rerun_command(record),
         ..Headline::default()
     }
 }

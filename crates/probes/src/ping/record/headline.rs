@@ -2,7 +2,7 @@
 
 use super::info::{LoadedInfo, PingInfo};
 use assay_measure::cpu;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, again, beside};
+use assay_measure::kind::{Headline, Limit, Line, Next, Told, beside, rerun_command};
 use assay_measure::record::{Figure, Latency, Record};
 use assay_measure::section::number;
 use assay_measure::units::fixed;
@@ -66,7 +66,7 @@ pub(super) fn of(record: &Record, info: &PingInfo) -> Headline {
         steadiness: steadiness(record, info),
         limit: limit(record, info),
         next: next(record, info),
-        again: again(record),
+        rerun_command: rerun_command(record),
         ..Headline::default()
     }
 }

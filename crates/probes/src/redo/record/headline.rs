@@ -2,7 +2,7 @@
 
 use super::info::{RedoInfo, StandbyInfo};
 use assay_measure::cpu;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, again, beside};
+use assay_measure::kind::{Headline, Limit, Line, Next, Told, beside, rerun_command};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, size, thousands};
 
@@ -13,7 +13,7 @@ pub(super) fn of(record: &Record, info: &RedoInfo) -> Headline {
         rows: rows(record, info),
         steadiness: steadiness(record),
         verbatim: super::compat::tail(info),
-        again: again(record),
+        rerun_command: rerun_command(record),
         limit: limit(record, info),
         next: next(record, info),
     }

@@ -2,7 +2,7 @@
 
 use super::info::{SyncInfo, SyncStep};
 use assay_measure::cpu;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
+use assay_measure::kind::{Headline, Limit, Line, Next, Told, rerun_command};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::fixed;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
         ],
         steadiness: format!("n/a (a curve of short steps, no window){spread}"),
         verbatim: Vec::new(),
-        again: again(record),
+        rerun_command: rerun_command(record),
         limit: cpu::limit(record).unwrap_or_else(|| limit(info)),
         next: vec![
             Next::new(
