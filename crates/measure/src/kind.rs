@@ -251,7 +251,7 @@ pub struct Line {
     /// A lead before the first figure.
     pub lead: String,
     /// The figures.
-    pub told: Vec<Told>,
+    pub told: Vec<HeadlineFigure>,
     /// The separator between two of them.
     pub glue: &'static str,
     /// The text if none of them is known.
@@ -261,13 +261,13 @@ pub struct Line {
 impl Line {
     /// Figures under a title, with a text for the case that none is known.
     #[must_use]
-    pub fn of(title: &'static str, told: Vec<Told>, otherwise: &str) -> Self {
+    pub fn of(title: &'static str, told: Vec<HeadlineFigure>, otherwise: &str) -> Self {
         Self { title, lead: String::new(), told, glue: ", ", otherwise: otherwise.to_owned() }
     }
 
     /// Figures under a title; if none is known, the reason for the first.
     #[must_use]
-    pub fn told(title: &'static str, told: Vec<Told>) -> Self {
+    pub fn told(title: &'static str, told: Vec<HeadlineFigure>) -> Self {
         let why = told.first().and_then(|told| told.value.reason());
         let otherwise = format!("n/a ({})", why.unwrap_or("absent"));
         Self::of(title, told, &otherwise)
@@ -276,7 +276,7 @@ impl Line {
 
 /// One figure of a [`Line`].
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Told {
+pub struct HeadlineFigure {
     /// The figure.
     pub value: Figure,
     /// Its unit and what it is, behind it.
@@ -285,7 +285,7 @@ pub struct Told {
     pub otherwise: String,
 }
 
-impl Told {
+impl HeadlineFigure {
     /// A figure that is left out if it is unknown.
     #[must_use]
     pub fn new(value: &Figure, unit: &str) -> Self {

@@ -10,7 +10,7 @@ use crate::results;
 use crate::workload::NAME;
 use assay_awr::Workload;
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Check, Finding, Headline, Kind, Line, Next, Told};
+use assay_measure::kind::{Check, Finding, Headline, HeadlineFigure, Kind, Line, Next};
 use assay_measure::plain::shell_word;
 use assay_measure::record::metric::{Better, Group, find, lower, plain};
 use assay_measure::record::{Advice, Figure, Metric, Record};
@@ -377,7 +377,7 @@ fn imported(record: &Record, base: Headline) -> Headline {
 }
 
 fn rate(record: &Record) -> Line {
-    let told = vec![Told::new(&figure(record, "ops_per_s"), "transactions/s")];
+    let told = vec![HeadlineFigure::new(&figure(record, "ops_per_s"), "transactions/s")];
     Line::of("Rate", told, "transactions n/a (absent)")
 }
 
@@ -385,7 +385,7 @@ fn rate(record: &Record) -> Line {
 fn times(record: &Record, tx: Tx, which: &str) -> Line {
     let told = ["p50", "p90", "p99"].map(|q| {
         let key = format!("{}_{which}us_{q}", tx.key());
-        Told::new(&figure(record, &key).scaled(1e-3), &format!("ms {q}"))
+        HeadlineFigure::new(&figure(record, &key).scaled(1e-3), &format!("ms {q}"))
     });
     Line::of(tx.title(), told.to_vec(), "response times n/a (absent)")
 }

@@ -5,14 +5,14 @@ use crate::curve::{amount, held_text, is_load, load_of};
 use crate::info::{Curve, SweepInfo};
 use crate::metrics::fastest;
 use crate::step::Step;
-use assay_measure::kind::{Delivered, Headline, Limit, Line, Told};
+use assay_measure::kind::{Delivered, Headline, HeadlineFigure, Limit, Line};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::fixed;
 
 /// The headline of a sweep.
 pub(crate) fn of(record: &Record, info: &SweepInfo) -> Headline {
     let axes: Vec<String> = (info.axes.iter()).map(|axis| format!("{} {}", axis.name, axis.values.join(","))).collect();
-    let rate = Told::new(&fastest(info), &format!("{} at the fastest step", info.per_s()));
+    let rate = HeadlineFigure::new(&fastest(info), &format!("{} at the fastest step", info.per_s()));
     let mut rows = vec![Line::of("Rate", vec![rate], "n/a (no step is valid)")];
     for (title, line) in [("Knee", knee as fn(&SweepInfo, &Curve) -> Option<Line>), ("Goal for p99", goal)] {
         let lines = info.curves.iter().filter_map(|curve| line(info, curve));
@@ -90,26 +90,26 @@ fn lead(curve: &Curve) -> String {
 }
 
 /// A load with its unit, in the number of it there is.
-fn load_told(curve: &Curve, load: &Figure) -> Told {
+fn load_told(curve: &Curve, load: &Figure) -> HeadlineFigure {
     let text = amount(&curve.load, load.value().unwrap_or_default() as u64);
     let unit = text.split_once(' ').map_or("", |(_, unit)| unit);
-    Told::new(load, unit)
+    HeadlineFigure::new(load, unit)
 }
 
-fn line(curve: &Curve, told: Vec<Told>, sentence: &str) -> Line {
+fn line(curve: &Curve, told: Vec<HeadlineFigure>, sentence: &str) -> Line {
     Line { lead: lead(curve), ..Line::of("", told, sentence) }
 }
 
 fn knee(info: &SweepInfo, curve: &Curve) -> Option<Line> {
-    let told = vec![load_told(curve, &curve.knee.load), Told::new(&curve.knee.ops_per_s, &info.per_s())];
+    let told = vec![load_told(curve, &curve.knee.load), HeadlineFigure::new(&curve.knee.ops_per_s, &info.per_s())];
     is_load(&curve.load).then(|| line(curve, told, &curve.knee.sentence))
 }
 
 fn goal(info: &SweepInfo, curve: &Curve) -> Option<Line> {
     let told = vec![
         load_told(curve, &curve.goal.load),
-        Told::new(&curve.goal.ops_per_s, &info.per_s()),
-        Told::new(&curve.goal.us_p99, "us p99 there"),
+        HeadlineFigure::new(&curve.goal.ops_per_s, &info.per_s()),
+        HeadlineFigure::new(&curve.goal.us_p99, "us p99 there"),
     ];
     (!curve.goal.sentence.is_empty()).then(|| line(curve, told, &curve.goal.sentence))
 }

@@ -4,7 +4,7 @@ use super::figures::READ_EVENTS;
 use super::limit;
 use crate::rules::setting;
 use assay_measure::histogram::Histogram;
-use assay_measure::kind::{Delivered, Headline, Line, Next, Told, given};
+use assay_measure::kind::{Delivered, Headline, HeadlineFigure, Line, Next, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::metric::find;
 use assay_measure::record::{EventRow, Figure, ImportInfo, ImportedValue, OpRow, Record};
@@ -148,17 +148,17 @@ fn rows(record: &Record) -> Vec<Line> {
     let Delivered { ops_per_s, transactions_per_s, executes_per_s, reads_per_s, writes_per_s, mb_per_s, .. } =
         &Delivered::sustained(record);
     let rates = [
-        Told::new(ops_per_s, "operations/s"),
-        Told::new(transactions_per_s, "transactions/s"),
-        Told::new(executes_per_s, "executes/s"),
+        HeadlineFigure::new(ops_per_s, "operations/s"),
+        HeadlineFigure::new(transactions_per_s, "transactions/s"),
+        HeadlineFigure::new(executes_per_s, "executes/s"),
     ];
-    let is_known = |told: &Told| told.value.value().is_some();
+    let is_known = |told: &HeadlineFigure| told.value.value().is_some();
     // Operations, transactions and executes are often the same thing counted thrice.
-    let rate: Vec<Told> = rates.into_iter().find(is_known).into_iter().collect();
+    let rate: Vec<HeadlineFigure> = rates.into_iter().find(is_known).into_iter().collect();
     let ios = vec![
-        Told::new(reads_per_s, "reads/s"),
-        Told::new(writes_per_s, "writes/s"),
-        Told::new(mb_per_s, "MB/s (10^6)"),
+        HeadlineFigure::new(reads_per_s, "reads/s"),
+        HeadlineFigure::new(writes_per_s, "writes/s"),
+        HeadlineFigure::new(mb_per_s, "MB/s (10^6)"),
     ];
     if rate.is_empty() && !ios.iter().any(is_known) {
         let p99 = Line { glue: "; ", ..Line::of("p99", printed_p99(record), "") };
@@ -189,7 +189,7 @@ fn p99(record: &Record) -> Line {
         format!("; reads took {average} us on average, {slow}")
     });
     let of_read = metric("read_us_p99");
-    let mut told = vec![Told::new(&op, from), Told::new(&of_read, "us per single read (engine)")];
+    let mut told = vec![HeadlineFigure::new(&op, from), HeadlineFigure::new(&of_read, "us per single read (engine)")];
     if record.import.is_some() && op.value().is_none() {
         told.splice(..1, printed_p99(record));
     }
@@ -226,12 +226,12 @@ fn slow_reads(record: &Record) -> String {
 }
 
 /// The printed 99th percentiles of the most frequent operations of an import.
-fn printed_p99(record: &Record) -> Vec<Told> {
+fn printed_p99(record: &Record) -> Vec<HeadlineFigure> {
     const MOST: usize = 3;
     let is_known = |op: &&OpRow| op.service.us_p99.value().is_some();
     let mut ops: Vec<&OpRow> = record.driver.ops.iter().filter(is_known).collect();
     ops.sort_by_key(|op| std::cmp::Reverse(op.count));
-    let told = |op: &&OpRow| Told::new(&op.service.us_p99, &format!("us of {} (client)", op.kind));
+    let told = |op: &&OpRow| HeadlineFigure::new(&op.service.us_p99, &format!("us of {} (client)", op.kind));
     ops.iter().take(MOST).map(told).collect()
 }
 

@@ -2,12 +2,12 @@
 
 use super::{TopologyInfo, count};
 use crate::machine::Machine;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, rerun_command};
+use assay_measure::kind::{Headline, HeadlineFigure, Limit, Line, Next, rerun_command};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::size;
 
 fn told(title: &'static str, told: Vec<(Figure, String)>) -> Line {
-    let told = told.iter().map(|(figure, unit)| Told::new(figure, unit));
+    let told = told.iter().map(|(figure, unit)| HeadlineFigure::new(figure, unit));
     Line::of(title, told.collect(), "n/a (not exposed)")
 }
 

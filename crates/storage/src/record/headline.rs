@@ -3,7 +3,7 @@
 use super::goal;
 use crate::record::info::{StorageInfo, StorageJob, StorageWay};
 use assay_measure::cpu;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, given};
+use assay_measure::kind::{Headline, HeadlineFigure, Limit, Line, Next, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, shorten};
@@ -196,9 +196,12 @@ fn rows(info: &StorageInfo) -> Vec<Line> {
         for way in &group.ways {
             let (slow, unit) = slow(way);
             let told = vec![
-                Told::new(&way.ios_per_s, &format!("{}s/s", way.way)),
-                Told::new(&way.mb_per_s, "MB/s (10^6)"),
-                Told { otherwise: format!("p99 n/a ({})", slow.reason().unwrap_or("absent")), ..Told::new(slow, unit) },
+                HeadlineFigure::new(&way.ios_per_s, &format!("{}s/s", way.way)),
+                HeadlineFigure::new(&way.mb_per_s, "MB/s (10^6)"),
+                HeadlineFigure {
+                    otherwise: format!("p99 n/a ({})", slow.reason().unwrap_or("absent")),
+                    ..HeadlineFigure::new(slow, unit)
+                },
             ];
             let title = if lines.is_empty() { "Rate and p99" } else { "" };
             lines.push(Line { lead: lead.clone(), ..Line::of(title, told, "") });

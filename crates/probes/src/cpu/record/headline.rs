@@ -4,7 +4,7 @@ use super::info::{CpuInfo, KernelRow};
 use super::steadiness::UNSTEADY_PCT;
 use assay_measure::cpu;
 use assay_measure::facts::CPU_MODEL;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, rerun_command};
+use assay_measure::kind::{Headline, HeadlineFigure, Limit, Line, Next, rerun_command};
 use assay_measure::record::{Figure, Part, Record};
 use assay_measure::units::{fixed, many};
 
@@ -42,7 +42,7 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
     let pair = |title, name: &str, per: f64, unit: &str| {
         let told = |threads: u64, whose: &str| {
             let per_s = of(name, threads).map_or_else(Figure::default, |row| row.per_s.scaled(per));
-            Told::new(&per_s, &format!("{unit} {whose}"))
+            HeadlineFigure::new(&per_s, &format!("{unit} {whose}"))
         };
         let all = (widest > 1).then(|| told(widest, "by all"));
         let told = std::iter::once(told(1, "by one CPU")).chain(all).collect();
@@ -97,7 +97,7 @@ fn switch(info: &CpuInfo) -> Figure {
 }
 
 fn line(title: &'static str, figure: &Figure, unit: &str) -> Line {
-    Line::told(title, vec![Told::new(figure, unit)])
+    Line::told(title, vec![HeadlineFigure::new(figure, unit)])
 }
 
 fn steadiness(info: &CpuInfo) -> String {

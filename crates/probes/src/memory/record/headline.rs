@@ -4,7 +4,7 @@ use super::super::info::{BandwidthRow, MemoryInfo, SaturationRow};
 use super::metrics::widest;
 use super::{UNSTEADY_PCT, beyond_caches, huge};
 use assay_measure::facts::CPU_MODEL;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, rerun_command};
+use assay_measure::kind::{Headline, HeadlineFigure, Limit, Line, Next, rerun_command};
 use assay_measure::record::{Figure, Part, Record};
 use assay_measure::units::{fixed, many, size};
 
@@ -56,9 +56,9 @@ fn bandwidth(info: &MemoryInfo, title: &'static str, kernel: &str, stores: &str)
     let mut told = Vec::new();
     if widest > 1 {
         let all = of(&|row| row.threads_count == widest);
-        told.push(Told::new(&all, &format!("GB/s by all {widest} CPUs")));
+        told.push(HeadlineFigure::new(&all, &format!("GB/s by all {widest} CPUs")));
     }
-    told.push(Told::new(&of(&|row| row.threads_count == 1), &format!("GB/s by one{what}")));
+    told.push(HeadlineFigure::new(&of(&|row| row.threads_count == 1), &format!("GB/s by one{what}")));
     Line::told(title, told)
 }
 
@@ -67,7 +67,7 @@ fn latency(info: &MemoryInfo) -> Line {
         let row = beyond_caches(info, pages);
         let bytes = row.map_or(0, |row| row.bytes);
         let unit = format!("ns in {} of {name}", size(bytes));
-        Told::new(&super::latency(info, pages), &unit)
+        HeadlineFigure::new(&super::latency(info, pages), &unit)
     };
     let mut told = vec![of("4k", "4 KiB pages")];
     told.extend(huge(info).map(|pages| of(pages, &format!("huge pages ({pages})"))));
@@ -81,7 +81,7 @@ fn caches(info: &MemoryInfo) -> Line {
     let known = of.filter(|row| row.level.starts_with('L'));
     let told = known.map(|row| {
         let unit = format!("ns {} (to {})", row.level, size(row.to_bytes));
-        Told::new(&row.latency_ns_p50, &unit)
+        HeadlineFigure::new(&row.latency_ns_p50, &unit)
     });
     Line::of("Caches", told.collect(), "n/a (no flat part found)")
 }
@@ -90,7 +90,7 @@ fn faults(info: &MemoryInfo) -> Line {
     let one = info.faults.iter().filter(|row| row.threads_count == 1);
     let told = one.map(|row| {
         let unit = format!("GB/s of fresh memory by one CPU in {} pages", row.pages);
-        Told::new(&row.first_touch_gb_per_s, &unit)
+        HeadlineFigure::new(&row.first_touch_gb_per_s, &unit)
     });
     Line::told("First touch", told.take(2).collect())
 }
@@ -153,7 +153,7 @@ fn steadiness(info: &MemoryInfo) -> String {
 fn of_load(record: &Record, info: &MemoryInfo, host: &str) -> Headline {
     let soaked = info.soaked.clone().unwrap_or_default();
     let errors = Figure::Count(info.verification_errors_count);
-    let one = |title, figure: &Figure, unit: &str| Line::told(title, vec![Told::new(figure, unit)]);
+    let one = |title, figure: &Figure, unit: &str| Line::told(title, vec![HeadlineFigure::new(figure, unit)]);
     let mut headline = Headline {
         rows: vec![one("Wrong words", &errors, "")],
         rerun_command: rerun_command(record),

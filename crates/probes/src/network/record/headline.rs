@@ -3,7 +3,7 @@
 use super::info::{NetworkInfo, StreamInfo, rate};
 use super::limit;
 use super::metrics::{busiest, exact_loss, side_of};
-use assay_measure::kind::{Headline, Line, Next, Told, beside, rerun_command};
+use assay_measure::kind::{Headline, HeadlineFigure, Line, Next, beside, rerun_command};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, many, size};
 
@@ -63,8 +63,8 @@ fn arrived(info: &NetworkInfo, way: bool) -> Line {
     let told = got.map_or_else(Vec::new, |got| {
         let bits = rate(got.bytes, got.seconds);
         vec![
-            Told::new(&Figure::decimal(bits / 1e6), "Mbit/s"),
-            Told::new(&Figure::decimal(bits / 8.0 / 1_048_576.0), "MiB/s"),
+            HeadlineFigure::new(&Figure::decimal(bits / 1e6), "Mbit/s"),
+            HeadlineFigure::new(&Figure::decimal(bits / 8.0 / 1_048_576.0), "MiB/s"),
         ]
     });
     let otherwise = match sent {

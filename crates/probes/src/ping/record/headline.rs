@@ -2,7 +2,7 @@
 
 use super::info::{LoadedInfo, PingInfo};
 use assay_measure::cpu;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, beside, rerun_command};
+use assay_measure::kind::{Headline, HeadlineFigure, Limit, Line, Next, beside, rerun_command};
 use assay_measure::record::{Figure, Latency, Record};
 use assay_measure::section::number;
 use assay_measure::units::fixed;
@@ -21,9 +21,9 @@ pub(super) fn method(info: &PingInfo) -> String {
     }
 }
 
-fn told(latency: &Latency) -> Vec<Told> {
+fn told(latency: &Latency) -> Vec<HeadlineFigure> {
     let all = [(&latency.us_p50, "us median"), (&latency.us_p99, "us p99"), (&latency.us_max, "us at most")];
-    all.into_iter().map(|(figure, unit)| Told::new(figure, unit)).collect()
+    all.into_iter().map(|(figure, unit)| HeadlineFigure::new(figure, unit)).collect()
 }
 
 /// The headline.
@@ -75,12 +75,12 @@ pub(super) fn of(record: &Record, info: &PingInfo) -> Headline {
 fn under_load(info: &PingInfo, loaded: &LoadedInfo) -> Line {
     let mut told = told(&loaded.service);
     if let Some(bits_per_s) = loaded.stream_bits_per_s.value() {
-        told.push(Told::new(&Figure::decimal(bits_per_s / 1e6), "Mbit/s beside it"));
+        told.push(HeadlineFigure::new(&Figure::decimal(bits_per_s / 1e6), "Mbit/s beside it"));
     }
     let without_us = info.service.us_p50.value().unwrap_or_default();
     let times = loaded.service.us_p50.per(without_us, "no median without it");
     if times.value().is_some() {
-        told.push(Told::new(&times, "times the median without"));
+        told.push(HeadlineFigure::new(&times, "times the median without"));
     }
     Line::of("Under load", told, "n/a (no request was answered beside the stream)")
 }

@@ -2,7 +2,7 @@
 
 use super::info::{RedoInfo, StandbyInfo};
 use assay_measure::cpu;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, beside, rerun_command};
+use assay_measure::kind::{Headline, HeadlineFigure, Limit, Line, Next, beside, rerun_command};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, size, thousands};
 
@@ -50,8 +50,8 @@ fn rows(record: &Record, info: &RedoInfo) -> Vec<Line> {
     let rate = Line::of(
         "Rate",
         vec![
-            Told::new(&metric("redo_transport_per_s"), "messages/s"),
-            Told::new(&metric("redo_transport_bytes_per_s").scaled(1e-6), "MB/s with headers"),
+            HeadlineFigure::new(&metric("redo_transport_per_s"), "messages/s"),
+            HeadlineFigure::new(&metric("redo_transport_bytes_per_s").scaled(1e-6), "MB/s with headers"),
         ],
         "n/a (nothing was acknowledged)",
     );
@@ -61,8 +61,8 @@ fn rows(record: &Record, info: &RedoInfo) -> Vec<Line> {
         rows.push(Line::of(
             "Drain",
             vec![
-                Told::new(&info.sent_s, "s of sending"),
-                Told::new(&info.elapsed_s, "s until the standby had consumed everything"),
+                HeadlineFigure::new(&info.sent_s, "s of sending"),
+                HeadlineFigure::new(&info.elapsed_s, "s until the standby had consumed everything"),
             ],
             "n/a (nothing was sent)",
         ));
@@ -107,8 +107,8 @@ fn streams(info: &RedoInfo) -> Vec<Line> {
         };
         if !is_one {
             let told = vec![
-                Told::new(&standby.per_s, "messages/s"),
-                Told::new(&standby.bytes_per_s.scaled(1e-6), "MB/s with headers"),
+                HeadlineFigure::new(&standby.per_s, "messages/s"),
+                HeadlineFigure::new(&standby.bytes_per_s.scaled(1e-6), "MB/s with headers"),
             ];
             rows.push(named(Line::of("", told, "n/a (nothing was consumed)"), ""));
         }
@@ -124,10 +124,10 @@ fn times(title: &'static str, of: &assay_measure::record::Latency) -> Line {
     Line::of(
         title,
         vec![
-            Told::new(&of.us_avg, "us on average"),
-            Told::new(&of.us_p50, "p50"),
-            Told::new(&of.us_p99, "p99"),
-            Told::new(&of.us_max, "max"),
+            HeadlineFigure::new(&of.us_avg, "us on average"),
+            HeadlineFigure::new(&of.us_p50, "p50"),
+            HeadlineFigure::new(&of.us_p99, "p99"),
+            HeadlineFigure::new(&of.us_max, "max"),
         ],
         "n/a (nothing was acknowledged)",
     )
