@@ -56,14 +56,14 @@ use assay_measure::units::{fixed, size, thousands};
 use assay_measure::{cpu, facts};
 
 /// What a rule says: a finding, silence, or the figure it lacks.
-type Judged = Result<Option<Advice>, Missing>;
+type RuleResult = Result<Option<Advice>, Missing>;
 
 /// A figure that a rule needs and that is n/a: its name and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Missing(String);
 
 /// What a rule is documented with, and how it judges.
-type Entry = (Rule, fn(&Record) -> Judged);
+type Entry = (Rule, fn(&Record) -> RuleResult);
 
 macro_rules! rules {
     ($($file:ident),* $(,)?) => { &[$(($file::RULE, $file::judge)),*] };
@@ -151,7 +151,7 @@ pub fn unjudged(record: &Record) -> Vec<String> {
 }
 
 /// A finding that fired at `value` of `threshold`: high from twice the threshold on.
-fn fired(rule: &Rule, value: f64, threshold: f64, text: String, evidence: &[(&str, f64)]) -> Judged {
+fn fired(rule: &Rule, value: f64, threshold: f64, text: String, evidence: &[(&str, f64)]) -> RuleResult {
     Ok(Some(rule.advise(value >= 2.0 * threshold, text, evidence)))
 }
 
