@@ -72,7 +72,7 @@ pub enum GateOutcome {
 
 /// A gate's outcome with its numbers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
+pub struct GateResult {
     /// How it came out.
     pub outcome: GateOutcome,
     /// The figure's change, the limit, the outcome and both values, in one line.
@@ -123,15 +123,15 @@ impl Gate {
 
     /// Judges every group after the first.
     #[must_use]
-    pub fn judge(&self, comparison: &Comparison) -> Vec<Judged> {
+    pub fn judge(&self, comparison: &Comparison) -> Vec<GateResult> {
         let pairs = 0..comparison.pairs.len();
         pairs.map(|at| self.judge_pair(comparison, at)).collect()
     }
 
-    fn judge_pair(&self, comparison: &Comparison, at: usize) -> Judged {
+    fn judge_pair(&self, comparison: &Comparison, at: usize) -> GateResult {
         let pair = &comparison.pairs[at];
         let Some(row) = comparison.row(&self.key) else {
-            return Judged { outcome: GateOutcome::NotJudged, line: format!("{}: no such figure", self.text) };
+            return GateResult { outcome: GateOutcome::NotJudged, line: format!("{}: no such figure", self.text) };
         };
         let against = &row.against[at];
         let (from, to) = (&row.cells[0].value, &row.cells[at + 1].value);
@@ -147,7 +147,7 @@ impl Gate {
             None => "n/a".to_owned(),
         };
         let (outcome, why) = self.outcome(pair, row, at);
-        Judged {
+        GateResult {
             outcome,
             line: format!(
                 "{} {why} ({} {}, {} {}{interval})",

@@ -23,7 +23,7 @@ mod tests;
 
 pub(crate) use charts::charts;
 pub use comparable::{is_same, known};
-pub use gate::{Gate, GateError, GateOutcome, Judged};
+pub use gate::{Gate, GateError, GateOutcome, GateResult};
 pub use model::{
     Against, Cell, Check, Comparison, Disturbance, Doubt, Finding, GroupInfo, Pair, Row, RunCard, SCHEMA,
     SharedHistogram, Verdict, WaitShares,
