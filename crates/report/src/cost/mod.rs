@@ -521,27 +521,27 @@ pub fn metrics(cost: &Cost) -> Vec<Metric> {
         .collect()
 }
 
-/// The machine's face: costs, each pair against the first, findings.
+/// JSON: costs, each pair against the first, findings.
 ///
 /// # Errors
 /// None that costs can cause; the signature is serde's.
 pub fn json(costs: &[&Cost]) -> Result<String, serde_json::Error> {
     #[derive(Serialize)]
-    struct Face<'a> {
+    struct CostJson<'a> {
         schema: &'a str,
         costs: &'a [&'a Cost],
         integrity: Vec<Identity>,
         between: Vec<BreakEven>,
         advice: Vec<assay_measure::record::Advice>,
     }
-    let face = Face {
+    let json = CostJson {
         schema: SCHEMA,
         costs,
         integrity: costs.iter().map(|cost| identity(cost)).collect(),
         between: pairs(costs),
         advice: findings(costs),
     };
-    let mut text = serde_json::to_string_pretty(&face)?;
+    let mut text = serde_json::to_string_pretty(&json)?;
     text.push('\n');
     Ok(text)
 }
