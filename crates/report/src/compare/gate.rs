@@ -3,7 +3,7 @@
 //! A gate on a change fires only if the change is shown; a change beyond the limit that is not shown is reported but
 //! does not fire by itself. A gate that cannot be judged is a third outcome: it must not look like a pass.
 
-use super::model::{Comparison, Pair, Row, Verdict};
+use super::model::{ComparedRow, Comparison, Pair, Verdict};
 use super::verdict::{percent, ratio_text};
 use assay_measure::config::nearest;
 use assay_measure::record::Figure;
@@ -161,7 +161,7 @@ impl Gate {
     }
 
     /// How it came out, and in words by how much which limit was kept or not.
-    fn outcome(&self, pair: &Pair, row: &Row, at: usize) -> (GateOutcome, String) {
+    fn outcome(&self, pair: &Pair, row: &ComparedRow, at: usize) -> (GateOutcome, String) {
         let not_judged = |why: &str| (GateOutcome::NotJudged, format!("cannot be judged: {why}"));
         let against = &row.against[at];
         match self.limit {

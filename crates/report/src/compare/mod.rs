@@ -25,8 +25,8 @@ pub(crate) use charts::charts;
 pub use comparable::{is_same, known};
 pub use gate::{Gate, GateError, GateOutcome, GateResult};
 pub use model::{
-    Against, Cell, Check, Comparison, Disturbance, Doubt, Finding, GroupInfo, Pair, Row, RunCard, SCHEMA,
-    SharedHistogram, Verdict, WaitShares,
+    Against, Check, ComparedCell, ComparedRow, Comparison, Disturbance, Doubt, Finding, GroupInfo, Pair, RunCard,
+    SCHEMA, SharedHistogram, Verdict, WaitShares,
 };
 pub use repeats::{NoiseRow, REPEAT_SCHEMA, RepeatRun, Repeats};
 pub use samples::Group;
@@ -157,7 +157,7 @@ fn doubts(groups: &[Group<'_>]) -> Vec<Doubt> {
 }
 
 /// One row for every key of any group, without the outcomes.
-fn rows(figures: &[Figures<'_>], options: &Options) -> Vec<Row> {
+fn rows(figures: &[Figures<'_>], options: &Options) -> Vec<ComparedRow> {
     let mut keys: Vec<&str> = Vec::new();
     let mut known = std::collections::BTreeSet::new();
     for key in figures.iter().flat_map(Figures::keys) {
@@ -168,7 +168,7 @@ fn rows(figures: &[Figures<'_>], options: &Options) -> Vec<Row> {
     let mut found: Vec<(&Metric, &str)> =
         keys.into_iter().filter_map(|key| Some((figures.iter().find_map(|side| side.about(key))?, key))).collect();
     found.sort_by_key(|(metric, _)| metric.group);
-    let row = |(metric, key): (&Metric, &str)| Row {
+    let row = |(metric, key): (&Metric, &str)| ComparedRow {
         key: key.to_owned(),
         name: match metric.scope.as_str() {
             "" => metric.name.clone(),
@@ -206,14 +206,14 @@ fn section(group: Section) -> &'static str {
     }
 }
 
-fn cell(side: &Figures<'_>, key: &str) -> Cell {
+fn cell(side: &Figures<'_>, key: &str) -> ComparedCell {
     let of = |column: fn(&Counted) -> &Figure| {
         side.joined(key, |metric| match &metric.counter {
             Some(counter) => column(counter).clone(),
             None => Figure::na("no counter"),
         })
     };
-    Cell {
+    ComparedCell {
         value: side.joined(key, |metric| metric.value.clone()),
         total: of(|counter| &counter.total),
         per_s: of(|counter| &counter.per_s),
@@ -224,7 +224,7 @@ fn cell(side: &Figures<'_>, key: &str) -> Cell {
 }
 
 /// Judges every row of a pair: the declared ones together, the others each by itself.
-fn judge(from: &Figures<'_>, to: &Figures<'_>, rows: &mut [Row], pair: &mut Pair) {
+fn judge(from: &Figures<'_>, to: &Figures<'_>, rows: &mut [ComparedRow], pair: &mut Pair) {
     let compared: Vec<_> = rows.iter().map(|row| samples::compare(&row.key, from, to)).collect();
     let family: Vec<usize> = (0..rows.len()).filter(|i| rows[*i].is_primary && compared[*i].is_ok()).collect();
     let p_values: Vec<f64> = family

@@ -1,7 +1,7 @@
 //! From a difference to a word and a sentence.
 
 use super::host::HOST;
-use super::model::{Against, Comparison, Finding, Pair, Row, Verdict};
+use super::model::{Against, ComparedRow, Comparison, Finding, Pair, Verdict};
 use super::samples::{Compared, Unjudged};
 use assay_measure::record::Figure;
 use assay_measure::sample::ALPHA;
@@ -13,7 +13,7 @@ const MATTERS_PCT: f64 = 10.0;
 
 /// What one outcome is judged by.
 pub(super) struct Judgement<'a> {
-    pub(super) row: &'a Row,
+    pub(super) row: &'a ComparedRow,
     pub(super) pair: &'a Pair,
     /// The corrected chance, of a declared figure.
     pub(super) p_holm: Option<f64>,
@@ -222,8 +222,8 @@ pub(super) fn ratio_text(ratio: f64) -> String {
 }
 
 /// The method that most declared figures were compared by, and what it means.
-pub(super) fn method(rows: &[Row], family: u64) -> (String, String) {
-    let last = |row: &Row| row.against.last().cloned().unwrap_or_default();
+pub(super) fn method(rows: &[ComparedRow], family: u64) -> (String, String) {
+    let last = |row: &ComparedRow| row.against.last().cloned().unwrap_or_default();
     let declared: Vec<Against> = rows.iter().filter(|row| row.is_primary).map(last).collect();
     let has = |name: &str| declared.iter().find(|against| against.method == name);
     let corrected = format!("Holm's correction over {family} declared figures");
@@ -266,7 +266,8 @@ fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, Stri
     all.extend(disturbed(pair).map(|said| (Weight::Warning, said)));
     let declared = comparison.rows.iter().filter(|row| row.is_primary);
     let declared = declared.filter_map(|row| Some((row, row.against.get(at)?)));
-    let declared: Vec<(&Row, &Against)> = declared.filter(|(_, against)| against.verdict != Verdict::Na).collect();
+    let declared: Vec<(&ComparedRow, &Against)> =
+        declared.filter(|(_, against)| against.verdict != Verdict::Na).collect();
     all.push((Weight::Plain, summary(pair, &declared)));
     for (verdict, weight) in [
         (Verdict::Better, Weight::Plain),
@@ -414,7 +415,7 @@ fn shared(comparison: &Comparison, at: usize, pair: &Pair) -> String {
 }
 
 /// `B against A, 10 declared figures: 1 better, 2 worse, 7 without a shown difference.`
-fn summary(pair: &Pair, declared: &[(&Row, &Against)]) -> String {
+fn summary(pair: &Pair, declared: &[(&ComparedRow, &Against)]) -> String {
     let (a, b) = (&pair.baseline, &pair.candidate);
     let told = [
         (&[Verdict::Better][..], "better"),
