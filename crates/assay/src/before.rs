@@ -5,7 +5,7 @@ use crate::rundir::{RECORD, RUNS_DIR};
 use crate::stored;
 use assay_measure::record::Record;
 use assay_report::answer::Class;
-use assay_report::compare::{self, Check, Finding, Group, Options, Verdict};
+use assay_report::compare::{self, Check, DifferenceVerdict, Finding, Group, Options};
 use std::path::Path;
 
 /// Earlier runs that are looked at before it is said that none was of the same test.
@@ -55,8 +55,8 @@ fn against(record: &Record, before: &Record, entry: &Entry) -> Option<(String, C
     let row = compared.rows.iter().find(|row| row.is_primary)?;
     let judged = row.against.first()?;
     let class = match judged.verdict {
-        Verdict::Better => Class::Good,
-        Verdict::Worse => Class::Doubtful,
+        DifferenceVerdict::Better => Class::Good,
+        DifferenceVerdict::Worse => Class::Doubtful,
         _ => Class::Plain,
     };
     let text = format!(

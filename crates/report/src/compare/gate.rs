@@ -3,7 +3,7 @@
 //! A gate on a change fires only if the change is shown; a change beyond the limit that is not shown is reported but
 //! does not fire by itself. A gate that cannot be judged is a third outcome: it must not look like a pass.
 
-use super::model::{ComparedRow, Comparison, Pair, Verdict};
+use super::model::{ComparedRow, Comparison, DifferenceVerdict, Pair};
 use super::verdict::{percent, ratio_text};
 use assay_measure::config::nearest;
 use assay_measure::record::Figure;
@@ -199,7 +199,7 @@ impl Gate {
                             format!(
                                 "{said}: beyond the limit, but the change is not {}",
                                 match against.verdict {
-                                    Verdict::NotMeasurable => "measurable now",
+                                    DifferenceVerdict::NotMeasurable => "measurable now",
                                     _ => "statistically shown",
                                 }
                             ),

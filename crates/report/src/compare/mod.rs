@@ -25,8 +25,8 @@ pub(crate) use charts::charts;
 pub use comparable::{is_same, known};
 pub use gate::{Gate, GateError, GateOutcome, GateResult};
 pub use model::{
-    Against, Check, ComparedCell, ComparedRow, Comparison, Disturbance, Doubt, Finding, GroupInfo, Pair, RunCard,
-    SCHEMA, SharedHistogram, Verdict, WaitShares,
+    Against, Check, ComparedCell, ComparedRow, Comparison, DifferenceVerdict, Disturbance, Doubt, Finding, GroupInfo,
+    Pair, RunCard, SCHEMA, SharedHistogram, WaitShares,
 };
 pub use repeats::{NoiseRow, REPEAT_SCHEMA, RepeatRun, Repeats};
 pub use samples::Group;

@@ -184,7 +184,7 @@ pub struct Against {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_disturbed: bool,
     /// In a word.
-    pub verdict: Verdict,
+    pub verdict: DifferenceVerdict,
     /// In a sentence.
     pub sentence: String,
     /// The basis of the sentence, if it is weak: `within-run only, run-to-run variance is unknown`; usually empty.
@@ -194,7 +194,7 @@ pub struct Against {
 /// The outcome for one figure, in a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum DifferenceVerdict {
     /// A difference is shown, to the good.
     Better,
     /// A difference is shown, to the bad.
@@ -236,7 +236,7 @@ pub struct WaitShares {
     pub time_pct: Vec<f64>,
 }
 
-impl Verdict {
+impl DifferenceVerdict {
     /// At most ten letters, as tables print it.
     #[must_use]
     pub fn word(self) -> &'static str {

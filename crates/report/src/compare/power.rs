@@ -73,7 +73,7 @@ impl Trial {
             let (a, b) = (side(&mut draw), side(&mut draw));
             let mut slow = b.clone();
             slow.iter_mut().for_each(|record| set_pace(record, pace));
-            let verdicts = |to: &[Record]| -> Vec<(String, Verdict)> {
+            let verdicts = |to: &[Record]| -> Vec<(String, DifferenceVerdict)> {
                 let comparison = of(&[group(&a), group(to)], &Options::default());
                 assert!(!comparison.pairs[0].forbids_faster);
                 let rows = comparison.rows.iter().filter(|row| row.is_primary);
@@ -87,12 +87,12 @@ impl Trial {
             };
             trial.false_alarms += u32::from(verdicts(&b).iter().any(|(_, verdict)| verdict.is_shown()));
             let of_slow = verdicts(&slow);
-            let is = |wanted: Verdict| {
+            let is = |wanted: DifferenceVerdict| {
                 let mut found = of_slow.iter();
                 u32::from(found.any(|(key, verdict)| key == "ops_per_s" && *verdict == wanted))
             };
-            trial.found += is(Verdict::Worse);
-            trial.not_measurable += is(Verdict::NotMeasurable);
+            trial.found += is(DifferenceVerdict::Worse);
+            trial.not_measurable += is(DifferenceVerdict::NotMeasurable);
         }
         trial
     }
