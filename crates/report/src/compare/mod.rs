@@ -29,7 +29,7 @@ pub use model::{
     Pair, RunCard, SCHEMA, SharedHistogram, WaitShares,
 };
 pub use repeats::{NoiseRow, REPEAT_SCHEMA, RepeatRun, Repeats};
-pub use samples::Group;
+pub use samples::RunGroup;
 pub use sections::render;
 pub(crate) use sections::{runs_of, sections};
 
@@ -59,7 +59,7 @@ pub struct Options {
 /// # Panics
 /// If there are fewer than two groups or one of them is empty: the caller has read the command line.
 #[must_use]
-pub fn of(groups: &[Group<'_>], options: &Options) -> Comparison {
+pub fn of(groups: &[RunGroup<'_>], options: &Options) -> Comparison {
     assert!(
         groups.len() > 1 && groups.iter().all(|group| !group.records.is_empty()),
         "a comparison needs two groups with at least one run each"
@@ -116,7 +116,7 @@ fn letter(at: usize) -> String {
     }
 }
 
-fn info((at, group): (usize, &Group<'_>)) -> GroupInfo {
+fn info((at, group): (usize, &RunGroup<'_>)) -> GroupInfo {
     let card = |record: &&Record| RunCard {
         id: record.run.id.clone(),
         label: record.run.label.clone().unwrap_or_default(),
@@ -134,7 +134,7 @@ fn info((at, group): (usize, &Group<'_>)) -> GroupInfo {
 }
 
 /// Violated identities and runs that are not whole.
-fn doubts(groups: &[Group<'_>]) -> Vec<Doubt> {
+fn doubts(groups: &[RunGroup<'_>]) -> Vec<Doubt> {
     let mut all = Vec::new();
     for (at, group) in groups.iter().enumerate() {
         for record in &group.records {

@@ -46,8 +46,8 @@ fn base() -> Record {
     record
 }
 
-fn group(records: &[Record]) -> Group<'_> {
-    Group { name: String::new(), records: records.iter().collect() }
+fn group(records: &[Record]) -> RunGroup<'_> {
+    RunGroup { name: String::new(), records: records.iter().collect() }
 }
 
 /// What became of a trial's pairs.

@@ -73,10 +73,10 @@ pub(super) fn set_seconds(record: &mut Record, shape: &[f64]) {
 }
 
 fn compared(sides: &[&[&Record]]) -> Comparison {
-    let groups: Vec<Group<'_>> = sides
+    let groups: Vec<RunGroup<'_>> = sides
         .iter()
         .enumerate()
-        .map(|(i, records)| Group { name: format!("run-{i}"), records: records.to_vec() })
+        .map(|(i, records)| RunGroup { name: format!("run-{i}"), records: records.to_vec() })
         .collect();
     of(&groups, &Options::default())
 }
@@ -205,7 +205,7 @@ fn a_cache_varied_on_purpose_takes_its_reads_along_and_nothing_else() {
         }
     }
     let options = Options { allow: vec!["CACHE_MB".to_owned()], ..Options::default() };
-    let groups = [&a, &b].map(|record| Group { name: "x".to_owned(), records: vec![record] });
+    let groups = [&a, &b].map(|record| RunGroup { name: "x".to_owned(), records: vec![record] });
     let comparison = of(&groups, &options);
     let pair = &comparison.pairs[0];
     let having = |finding: Finding| -> Vec<&str> {
@@ -339,7 +339,7 @@ fn a_difference_of_the_hosts_is_always_listed() {
     assert!(text.contains("The hosts of A and B differ"), "{text}");
     assert!(text.contains("cpus_usable 2 and 1; kernel 6.1 and 6.2"), "{text}");
     let options = Options { allow: vec!["cpus_usable".to_owned()], ..Options::default() };
-    let groups = [&a, &b].map(|record| Group { name: "x".to_owned(), records: vec![record] });
+    let groups = [&a, &b].map(|record| RunGroup { name: "x".to_owned(), records: vec![record] });
     let allowed = of(&groups, &options);
     let check = allowed.pairs[0].checks.iter().find(|check| check.what == "host: cpus_usable");
     assert_eq!(check.map(|check| check.finding), Some(Finding::Varied));
