@@ -174,7 +174,7 @@ pub struct Headline {
     /// What was tested, in one sentence.
     pub tested: String,
     /// The few figures.
-    pub rows: Vec<Line>,
+    pub rows: Vec<HeadlineLine>,
     /// The verdict on steadiness, and how it was reached; a good one begins with `steady`.
     pub steadiness: String,
     /// What limited the figures.
@@ -245,7 +245,7 @@ impl Next {
 
 /// Figures side by side. Repeats of one test have the same lines.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct HeadlineLine {
     /// What they are; empty if they continue the previous line.
     pub title: &'static str,
     /// A lead before the first figure.
@@ -258,7 +258,7 @@ pub struct Line {
     pub otherwise: String,
 }
 
-impl Line {
+impl HeadlineLine {
     /// Figures under a title, with a text for the case that none is known.
     #[must_use]
     pub fn of(title: &'static str, told: Vec<HeadlineFigure>, otherwise: &str) -> Self {
@@ -274,7 +274,7 @@ impl Line {
     }
 }
 
-/// One figure of a [`Line`].
+/// One figure of a [`HeadlineLine`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeadlineFigure {
     /// The figure.

@@ -1,7 +1,7 @@
 //! A record whose kind this program does not know: one of a later version. Its figures are shown as they are.
 
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Headline, HeadlineFigure, Kind, Limit, Line};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Kind, Limit};
 use assay_measure::record::{Metric, Record};
 use assay_measure::section::common::{advice, integrity, label, parameters, verdict, warnings};
 use assay_measure::section::{Cell, Column, Sections, left, right};
@@ -60,7 +60,7 @@ impl Kind for Unknown {
             .map(|metric| HeadlineFigure::new(&metric.value, &format!("{} ({})", metric.unit, metric.name)));
         Headline {
             tested: format!("A test of kind \"{}\", which is unknown to this version of assay.", record.kind),
-            rows: vec![Line::told("Figures", told.collect())],
+            rows: vec![HeadlineLine::told("Figures", told.collect())],
             steadiness: "n/a (the kind is not known)".to_owned(),
             verbatim: Vec::new(),
             rerun_command: String::new(),

@@ -5,7 +5,7 @@ use crate::curve::{amount, held_text, is_load, load_of};
 use crate::info::{Curve, SweepInfo};
 use crate::metrics::fastest;
 use crate::step::Step;
-use assay_measure::kind::{Delivered, Headline, HeadlineFigure, Limit, Line};
+use assay_measure::kind::{Delivered, Headline, HeadlineFigure, HeadlineLine, Limit};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::fixed;
 
@@ -13,10 +13,12 @@ use assay_measure::units::fixed;
 pub(crate) fn of(record: &Record, info: &SweepInfo) -> Headline {
     let axes: Vec<String> = (info.axes.iter()).map(|axis| format!("{} {}", axis.name, axis.values.join(","))).collect();
     let rate = HeadlineFigure::new(&fastest(info), &format!("{} at the fastest step", info.per_s()));
-    let mut rows = vec![Line::of("Rate", vec![rate], "n/a (no step is valid)")];
-    for (title, line) in [("Knee", knee as fn(&SweepInfo, &Curve) -> Option<Line>), ("Goal for p99", goal)] {
+    let mut rows = vec![HeadlineLine::of("Rate", vec![rate], "n/a (no step is valid)")];
+    for (title, line) in [("Knee", knee as fn(&SweepInfo, &Curve) -> Option<HeadlineLine>), ("Goal for p99", goal)] {
         let lines = info.curves.iter().filter_map(|curve| line(info, curve));
-        rows.extend(lines.enumerate().map(|(nth, line)| Line { title: if nth == 0 { title } else { "" }, ..line }));
+        rows.extend(
+            lines.enumerate().map(|(nth, line)| HeadlineLine { title: if nth == 0 { title } else { "" }, ..line }),
+        );
     }
     Headline {
         tested: format!(
@@ -96,16 +98,16 @@ fn load_told(curve: &Curve, load: &Figure) -> HeadlineFigure {
     HeadlineFigure::new(load, unit)
 }
 
-fn line(curve: &Curve, told: Vec<HeadlineFigure>, sentence: &str) -> Line {
-    Line { lead: lead(curve), ..Line::of("", told, sentence) }
+fn line(curve: &Curve, told: Vec<HeadlineFigure>, sentence: &str) -> HeadlineLine {
+    HeadlineLine { lead: lead(curve), ..HeadlineLine::of("", told, sentence) }
 }
 
-fn knee(info: &SweepInfo, curve: &Curve) -> Option<Line> {
+fn knee(info: &SweepInfo, curve: &Curve) -> Option<HeadlineLine> {
     let told = vec![load_told(curve, &curve.knee.load), HeadlineFigure::new(&curve.knee.ops_per_s, &info.per_s())];
     is_load(&curve.load).then(|| line(curve, told, &curve.knee.sentence))
 }
 
-fn goal(info: &SweepInfo, curve: &Curve) -> Option<Line> {
+fn goal(info: &SweepInfo, curve: &Curve) -> Option<HeadlineLine> {
     let told = vec![
         load_told(curve, &curve.goal.load),
         HeadlineFigure::new(&curve.goal.ops_per_s, &info.per_s()),

@@ -4,7 +4,7 @@ use super::figures::READ_EVENTS;
 use super::limit;
 use crate::rules::setting;
 use assay_measure::histogram::Histogram;
-use assay_measure::kind::{Delivered, Headline, HeadlineFigure, Line, Next, given};
+use assay_measure::kind::{Delivered, Headline, HeadlineFigure, HeadlineLine, Next, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::metric::find;
 use assay_measure::record::{EventRow, Figure, ImportInfo, ImportedValue, OpRow, Record};
@@ -144,7 +144,7 @@ fn tells_of_no_work(record: &Record, info: &ImportInfo) -> bool {
         && info.values.iter().all(|value| weight(value) > 1)
 }
 
-fn rows(record: &Record) -> Vec<Line> {
+fn rows(record: &Record) -> Vec<HeadlineLine> {
     let Delivered { ops_per_s, transactions_per_s, executes_per_s, reads_per_s, writes_per_s, mb_per_s, .. } =
         &Delivered::sustained(record);
     let rates = [
@@ -161,15 +161,15 @@ fn rows(record: &Record) -> Vec<Line> {
         HeadlineFigure::new(mb_per_s, "MB/s (10^6)"),
     ];
     if rate.is_empty() && !ios.iter().any(is_known) {
-        let p99 = Line { glue: "; ", ..Line::of("p99", printed_p99(record), "") };
+        let p99 = HeadlineLine { glue: "; ", ..HeadlineLine::of("p99", printed_p99(record), "") };
         let p99 = Some(p99).filter(|line| !line.told.is_empty());
         return p99.into_iter().chain(others(record)).collect();
     }
-    vec![Line::of("Rate", rate, "operations n/a (absent)"), Line::of("", ios, ""), p99(record)]
+    vec![HeadlineLine::of("Rate", rate, "operations n/a (absent)"), HeadlineLine::of("", ios, ""), p99(record)]
 }
 
 /// The 99th percentile of operations, of reads, or why there is none.
-fn p99(record: &Record) -> Line {
+fn p99(record: &Record) -> HeadlineLine {
     let metric = |key: &str| {
         let found = find(&record.metrics, key);
         found.map_or_else(Figure::default, |metric| metric.value.clone())
@@ -198,7 +198,7 @@ fn p99(record: &Record) -> Line {
         None => "no distribution of latency is known",
     };
     let otherwise = format!("n/a ({why}){average}");
-    Line { glue: "; ", ..Line::of("p99 at that rate", told, &otherwise) }
+    HeadlineLine { glue: "; ", ..HeadlineLine::of("p99 at that rate", told, &otherwise) }
 }
 
 /// What is known of the slow ones of single reads: the bucket that 99 % of them end in or before.
@@ -247,7 +247,7 @@ fn weight(value: &ImportedValue) -> u8 {
 }
 
 /// Of an import with other figures than these: the most telling it has.
-fn others(record: &Record) -> Vec<Line> {
+fn others(record: &Record) -> Vec<HeadlineLine> {
     let values = record.import.iter().flat_map(|info| &info.values);
     let is_step = |value: &ImportedValue| value.at.starts_with("/series/");
     let mut known: Vec<&ImportedValue> =
@@ -264,14 +264,14 @@ fn others(record: &Record) -> Vec<Line> {
         let title = if at == 0 { "Figures" } else { "" };
         let key = if value.name == value.key { String::new() } else { format!(" ({})", value.key) };
         let text = format!("{scope}{} = {}{key}", value.name, value.printed);
-        Line::of(title, Vec::new(), &text)
+        HeadlineLine::of(title, Vec::new(), &text)
     };
-    let lines: Vec<Line> = known.take(OTHERS).enumerate().map(line).collect();
+    let lines: Vec<HeadlineLine> = known.take(OTHERS).enumerate().map(line).collect();
     if lines.is_empty() {
         let settings = many(record.plan.settings.len() as u64, "setting");
         let facts = many(record.host.facts.len() as u64, "fact");
         let text = format!("none; it contains {facts} about the host and {settings}");
-        vec![Line::of("Figures", Vec::new(), &text)]
+        vec![HeadlineLine::of("Figures", Vec::new(), &text)]
     } else {
         lines
     }

@@ -2,7 +2,7 @@
 
 use super::{RecoveryInfo, RecoveryStep};
 use assay_measure::cpu;
-use assay_measure::kind::{Headline, HeadlineFigure, Limit, Line, Next};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::fixed;
 
@@ -12,7 +12,7 @@ pub(super) fn of(record: &Record, info: &RecoveryInfo) -> Headline {
         let known = info.steps.iter().filter_map(|step| get(step).value());
         known.reduce(f64::max).map_or_else(Figure::default, Figure::decimal)
     };
-    let line = |title, figure: &Figure, unit| Line::told(title, vec![HeadlineFigure::new(figure, unit)]);
+    let line = |title, figure: &Figure, unit| HeadlineLine::told(title, vec![HeadlineFigure::new(figure, unit)]);
     Headline {
         tested: format!(
             "Crash and recovery: {} kills of a data set under load by {} sessions.",

@@ -3,7 +3,7 @@
 use super::findings::UNSTEADY_PCT;
 use super::info::{ClockInfo, LEAVES, TimedRow};
 use assay_measure::chart::{Axis, Chart, Drawn, Stroke, Trace};
-use assay_measure::kind::{Headline, HeadlineFigure, Limit, Line, Next, rerun_command};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::palette::nth;
 use assay_measure::record::{Figure, Record};
 use assay_measure::section::{Sections, common};
@@ -23,10 +23,13 @@ pub(super) fn headline(record: &Record, info: &ClockInfo) -> Headline {
     Headline {
         tested: format!("The clock (source {}).", info.source),
         rows: vec![
-            Line::told("Cost", vec![HeadlineFigure::new(&info.clock_read_ns_p50, "ns for a read of CLOCK_MONOTONIC")]),
-            Line::told("Other clocks", others.collect()),
-            Line::told("Timing costs", info.timed.iter().map(timed).collect()),
-            Line::told(
+            HeadlineLine::told(
+                "Cost",
+                vec![HeadlineFigure::new(&info.clock_read_ns_p50, "ns for a read of CLOCK_MONOTONIC")],
+            ),
+            HeadlineLine::told("Other clocks", others.collect()),
+            HeadlineLine::told("Timing costs", info.timed.iter().map(timed).collect()),
+            HeadlineLine::told(
                 "Steps",
                 vec![
                     HeadlineFigure::new(&info.step_ns_min, "ns the smallest"),
@@ -34,7 +37,7 @@ pub(super) fn headline(record: &Record, info: &ClockInfo) -> Headline {
                     HeadlineFigure::new(&Figure::Count(info.backwards_count), "backwards"),
                 ],
             ),
-            Line::told("Between CPUs", apart),
+            HeadlineLine::told("Between CPUs", apart),
         ],
         steadiness: steadiness(info),
         rerun_command: rerun_command(record),

@@ -2,18 +2,18 @@
 
 use super::{TopologyInfo, count};
 use crate::machine::Machine;
-use assay_measure::kind::{Headline, HeadlineFigure, Limit, Line, Next, rerun_command};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::size;
 
-fn told(title: &'static str, told: Vec<(Figure, String)>) -> Line {
+fn told(title: &'static str, told: Vec<(Figure, String)>) -> HeadlineLine {
     let told = told.iter().map(|(figure, unit)| HeadlineFigure::new(figure, unit));
-    Line::of(title, told.collect(), "n/a (not exposed)")
+    HeadlineLine::of(title, told.collect(), "n/a (not exposed)")
 }
 
 /// A line of words.
-fn said(title: &'static str, text: String) -> Line {
-    Line::of(title, Vec::new(), &text)
+fn said(title: &'static str, text: String) -> HeadlineLine {
+    HeadlineLine::of(title, Vec::new(), &text)
 }
 
 /// The headline of a machine.

@@ -3,7 +3,7 @@
 use super::goal;
 use crate::record::info::{StorageInfo, StorageJob, StorageWay};
 use assay_measure::cpu;
-use assay_measure::kind::{Headline, HeadlineFigure, Limit, Line, Next, given};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, shorten};
@@ -186,7 +186,7 @@ fn slow(way: &StorageWay) -> (&Figure, &'static str) {
     known.unwrap_or((&way.lat.us_p99, "us p99"))
 }
 
-fn rows(info: &StorageInfo) -> Vec<Line> {
+fn rows(info: &StorageInfo) -> Vec<HeadlineLine> {
     let mut lines = Vec::new();
     for group in info.groups.iter().take(GROUPS) {
         let lead = match info.groups.len() {
@@ -204,7 +204,7 @@ fn rows(info: &StorageInfo) -> Vec<Line> {
                 },
             ];
             let title = if lines.is_empty() { "Rate and p99" } else { "" };
-            lines.push(Line { lead: lead.clone(), ..Line::of(title, told, "") });
+            lines.push(HeadlineLine { lead: lead.clone(), ..HeadlineLine::of(title, told, "") });
         }
     }
     let searches = info.jobs.iter().filter_map(|job| Some((job, job.search.as_ref()?)));
@@ -213,11 +213,11 @@ fn rows(info: &StorageInfo) -> Vec<Line> {
             1 => String::new(),
             _ => format!("{}: ", job.name),
         };
-        Line::of("Latency target", Vec::new(), &format!("{named}{}.", goal::sentence(search)))
+        HeadlineLine::of("Latency target", Vec::new(), &format!("{named}{}.", goal::sentence(search)))
     }));
     if info.groups.len() > GROUPS {
         let more = format!("and {} more groups", info.groups.len() - GROUPS);
-        lines.push(Line::of("", Vec::new(), &more));
+        lines.push(HeadlineLine::of("", Vec::new(), &more));
     }
     lines
 }

@@ -4,7 +4,7 @@ use super::info::{CpuInfo, KernelRow};
 use super::steadiness::UNSTEADY_PCT;
 use assay_measure::cpu;
 use assay_measure::facts::CPU_MODEL;
-use assay_measure::kind::{Headline, HeadlineFigure, Limit, Line, Next, rerun_command};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::record::{Figure, Part, Record};
 use assay_measure::units::{fixed, many};
 
@@ -46,7 +46,7 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
         };
         let all = (widest > 1).then(|| told(widest, "by all"));
         let told = std::iter::once(told(1, "by one CPU")).chain(all).collect();
-        Line::told(title, told)
+        HeadlineLine::told(title, told)
     };
     Headline {
         tested: format!("{cpus} ({model}), kernels {}.", info.kernel_set),
@@ -96,8 +96,8 @@ fn switch(info: &CpuInfo) -> Figure {
     found.map_or_else(Figure::default, |row| row.ns.clone())
 }
 
-fn line(title: &'static str, figure: &Figure, unit: &str) -> Line {
-    Line::told(title, vec![HeadlineFigure::new(figure, unit)])
+fn line(title: &'static str, figure: &Figure, unit: &str) -> HeadlineLine {
+    HeadlineLine::told(title, vec![HeadlineFigure::new(figure, unit)])
 }
 
 fn steadiness(info: &CpuInfo) -> String {

@@ -3,14 +3,14 @@
 use super::info::{NetworkInfo, StreamInfo, rate};
 use super::limit;
 use super::metrics::{busiest, exact_loss, side_of};
-use assay_measure::kind::{Headline, HeadlineFigure, Line, Next, beside, rerun_command};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Next, beside, rerun_command};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, many, size};
 
 const NOT_TOLD: &str = "n/a (the other end did not report it)";
 
-fn words(title: &'static str, text: String) -> Line {
-    Line::of(title, Vec::new(), &text)
+fn words(title: &'static str, text: String) -> HeadlineLine {
+    HeadlineLine::of(title, Vec::new(), &text)
 }
 
 /// `TCP, 4 streams, both ways`
@@ -56,7 +56,7 @@ fn title(info: &NetworkInfo, way: bool, one: &'static str, there: &'static str, 
     }
 }
 
-fn arrived(info: &NetworkInfo, way: bool) -> Line {
+fn arrived(info: &NetworkInfo, way: bool) -> HeadlineLine {
     let streams: Vec<&StreamInfo> = info.way(way).map(|(_, stream)| stream).collect();
     let got = side_of(&streams, false);
     let sent = side_of(&streams, true);
@@ -74,10 +74,10 @@ fn arrived(info: &NetworkInfo, way: bool) -> Line {
         ),
         None => NOT_TOLD.to_owned(),
     };
-    Line::of(title(info, way, "Arrived", "Arrived there", "Arrived here"), told, &otherwise)
+    HeadlineLine::of(title(info, way, "Arrived", "Arrived there", "Arrived here"), told, &otherwise)
 }
 
-fn sent(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> Line {
+fn sent(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> HeadlineLine {
     let title = title(info, way, "TCP", "TCP there", "TCP here");
     let Some(sent) = side_of(streams, true) else {
         return words(title, NOT_TOLD.to_owned());
@@ -99,7 +99,7 @@ fn sent(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> Line {
     words(title, parts.join(", "))
 }
 
-fn lost(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> Line {
+fn lost(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> HeadlineLine {
     let title = title(info, way, "Lost", "Lost there", "Lost here");
     let got = side_of(streams, false);
     let jitter = got.as_ref().map(|got| format!(", jitter {} ms", fixed(1e3 * got.jitter_s, 3)));
@@ -118,7 +118,7 @@ fn lost(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> Line {
     words(title, text)
 }
 
-fn cpus(info: &NetworkInfo) -> Line {
+fn cpus(info: &NetworkInfo) -> HeadlineLine {
     let side = |name: &str, total: Option<f64>, thread: Option<f64>| {
         let total = total?;
         let busiest = thread.map_or_else(String::new, |pct| format!(", busiest stream {} %", fixed(pct, 0)));

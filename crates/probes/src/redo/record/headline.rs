@@ -2,7 +2,7 @@
 
 use super::info::{RedoInfo, StandbyInfo};
 use assay_measure::cpu;
-use assay_measure::kind::{Headline, HeadlineFigure, Limit, Line, Next, beside, rerun_command};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, beside, rerun_command};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, size, thousands};
 
@@ -42,12 +42,12 @@ fn tested(info: &RedoInfo) -> String {
     format!("Redo transport {} to {}: {what}{compress}, {write}{rule}.", info.mode.to_uppercase(), names.join(", "))
 }
 
-fn rows(record: &Record, info: &RedoInfo) -> Vec<Line> {
+fn rows(record: &Record, info: &RedoInfo) -> Vec<HeadlineLine> {
     let metric = |key: &str| {
         let found = assay_measure::record::metric::find(&record.metrics, key);
         found.map_or_else(Figure::default, |metric| metric.value.clone())
     };
-    let rate = Line::of(
+    let rate = HeadlineLine::of(
         "Rate",
         vec![
             HeadlineFigure::new(&metric("redo_transport_per_s"), "messages/s"),
@@ -58,7 +58,7 @@ fn rows(record: &Record, info: &RedoInfo) -> Vec<Line> {
     let mut rows = vec![rate];
     rows.extend(super::demand::rows(info));
     if info.mode == "async" {
-        rows.push(Line::of(
+        rows.push(HeadlineLine::of(
             "Drain",
             vec![
                 HeadlineFigure::new(&info.sent_s, "s of sending"),
@@ -95,11 +95,11 @@ fn rows(record: &Record, info: &RedoInfo) -> Vec<Line> {
 }
 
 /// What each standby consumed, where there are several, and its disk.
-fn streams(info: &RedoInfo) -> Vec<Line> {
+fn streams(info: &RedoInfo) -> Vec<HeadlineLine> {
     let is_one = info.standbys.len() == 1;
     let mut rows = Vec::new();
     for standby in &info.standbys {
-        let named = |mut line: Line, what: &str| {
+        let named = |mut line: HeadlineLine, what: &str| {
             if !is_one {
                 line.lead = format!("{}: {what}", standby.name);
             }
@@ -110,7 +110,7 @@ fn streams(info: &RedoInfo) -> Vec<Line> {
                 HeadlineFigure::new(&standby.per_s, "messages/s"),
                 HeadlineFigure::new(&standby.bytes_per_s.scaled(1e-6), "MB/s with headers"),
             ];
-            rows.push(named(Line::of("", told, "n/a (nothing was consumed)"), ""));
+            rows.push(named(HeadlineLine::of("", told, "n/a (nothing was consumed)"), ""));
         }
         if standby.write_mode != "none" {
             let title = if is_one { "Disk write" } else { "" };
@@ -120,8 +120,8 @@ fn streams(info: &RedoInfo) -> Vec<Line> {
     rows
 }
 
-fn times(title: &'static str, of: &assay_measure::record::Latency) -> Line {
-    Line::of(
+fn times(title: &'static str, of: &assay_measure::record::Latency) -> HeadlineLine {
+    HeadlineLine::of(
         title,
         vec![
             HeadlineFigure::new(&of.us_avg, "us on average"),
