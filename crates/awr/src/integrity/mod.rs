@@ -12,7 +12,7 @@ mod times;
 mod tests;
 
 use crate::deltas::{Deltas, Rises, Span};
-use crate::identities::Line;
+use crate::identities::IdentityLine;
 use assay_measure::identity::formula::Formula;
 use assay_measure::identity::{IdentityRule, Rounded, Scope, Side, known, number_of};
 use assay_measure::record::{Identity, Record, Truth};
@@ -70,7 +70,7 @@ fn moved_difference(span: &Span<'_>, from: Stat, less: Stat) -> Side {
 }
 
 /// By the counters from the gate to the drain.
-fn judged(deltas: &Deltas<'_>, (id, scope, text, line): Line) -> Identity {
+fn judged(deltas: &Deltas<'_>, (id, scope, text, line): IdentityLine) -> Identity {
     let terms = |_: &str, name: &str| match name.split_once(':') {
         Some(("fact", name)) => {
             let value = deltas.fact(name).ok_or_else(|| format!("engine fact {name} absent"));
