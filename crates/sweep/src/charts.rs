@@ -3,7 +3,7 @@
 use crate::curve::{amount, held_text, us_text};
 use crate::info::{Curve, SweepInfo};
 use crate::step::Step;
-use assay_measure::chart::{Axis, Chart, Drawn, Mark, Rows, Stroke, Trace};
+use assay_measure::chart::{Axis, Chart, ChartMark, Drawn, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILION};
 use assay_measure::record::Figure;
 
@@ -67,7 +67,7 @@ fn charts_of(info: &SweepInfo, curve: &Curve, nth: usize) -> Vec<Drawn> {
         Trace::new("mean", Stroke::Dotted, GREY, column(&|s| &s.op.us_avg)),
     ];
     if let Some(goal) = info.goal_us_p99.value() {
-        latency.limits = vec![Mark { at: goal, text: format!("goal: p99 {}", us_text(goal)) }];
+        latency.limits = vec![ChartMark { at: goal, text: format!("goal: p99 {}", us_text(goal)) }];
     }
     let mut cpu = base(
         "cpu",
@@ -128,12 +128,12 @@ fn throughput_traces(steps: &[&Step], loads: &[f64], curve: &Curve) -> Vec<Trace
     traces
 }
 
-fn marks(curve: &Curve) -> Vec<Mark> {
+fn marks(curve: &Curve) -> Vec<ChartMark> {
     let mut marks = Vec::new();
     for (figure, name) in [(&curve.knee.load, "knee"), (&curve.goal.load, "highest load that keeps the goal")] {
         if let Some(at) = figure.value() {
             let text = format!("{name}: {}", amount(&curve.load, at as u64));
-            marks.push(Mark { at, text });
+            marks.push(ChartMark { at, text });
         }
     }
     marks

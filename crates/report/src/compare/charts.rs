@@ -2,7 +2,7 @@
 
 use super::model::{ComparedRow, Comparison, SharedHistogram};
 use assay_measure::chart::buckets::{bucket_name, used};
-use assay_measure::chart::{Axis, Chart, Drawn, Mark, Rows, Stroke, Trace};
+use assay_measure::chart::{Axis, Chart, ChartMark, Drawn, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, GREY, nth};
 use assay_measure::record::Figure;
 
@@ -34,7 +34,7 @@ fn forest(comparison: &Comparison, nth: usize) -> Drawn {
         x: Axis::of("figure", ""),
         y: Axis::log("ratio", ""),
         rows: Rows::Names(rows.iter().map(|row| row.name.clone()).collect()),
-        limits: vec![Mark { at: 1.0, text: "no difference".to_owned() }],
+        limits: vec![ChartMark { at: 1.0, text: "no difference".to_owned() }],
         ..Chart::default()
     };
     let against = |row: &&ComparedRow| row.against[nth].clone();
