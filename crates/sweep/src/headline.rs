@@ -4,7 +4,7 @@
 use crate::curve::{amount, held_text, is_load, load_of};
 use crate::info::{Curve, SweepInfo};
 use crate::metrics::fastest;
-use crate::step::Step;
+use crate::step::SweepStep;
 use assay_measure::kind::{Delivered, Headline, HeadlineFigure, HeadlineLine, Limit};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::fixed;
@@ -145,7 +145,7 @@ fn steadiness(info: &SweepInfo) -> String {
 
 /// The step that a sweep is about, and what it is there: the highest load that keeps its goal, else the knee, else the
 /// one with most operations.
-fn foremost(info: &SweepInfo) -> Option<(&Step, &'static str)> {
+fn foremost(info: &SweepInfo) -> Option<(&SweepStep, &'static str)> {
     let at = |curve: &Curve, load: &Figure, what| {
         let load = load.value()? as u64;
         let mut members = info.members(curve).into_iter();
@@ -156,7 +156,7 @@ fn foremost(info: &SweepInfo) -> Option<(&Step, &'static str)> {
         at(curve, &curve.goal.load, "the highest load that keeps the goal")
             .or_else(|| at(curve, &curve.knee.load, "the knee"))
     });
-    let rate = |step: &Step| step.ops_per_s.value().unwrap_or(0.0);
+    let rate = |step: &SweepStep| step.ops_per_s.value().unwrap_or(0.0);
     let counted = info.steps.iter().filter(|step| step.counts());
     let most = counted.max_by(|a, b| rate(a).total_cmp(&rate(b)));
     by_curve.or_else(|| most.map(|step| (step, "the fastest")))
