@@ -72,7 +72,7 @@ use assay_measure::kind::{self, Kind};
 use assay_measure::record::{Record, SCHEMA};
 use assay_storage::record::Storage;
 use draft::Draft;
-pub use error::{ImportError, Place};
+pub use error::{ImportError, SourcePlace};
 pub use grouping::{Imported, import_all};
 use text::{At, Text};
 
