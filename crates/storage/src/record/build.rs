@@ -3,7 +3,7 @@
 use super::options;
 use super::rows::{Missing, NO_TIME, NS_PER_S, ios_of, latency, seconds, way_rows, ways};
 use super::{advice, goal, groups, integrity, series};
-use crate::readings::{CloneReading, JobReading, Latency, PreconditionReading, StorageReadings, Way};
+use crate::readings::{CloneReading, JobReading, LatencyReading, PreconditionReading, StorageReadings, Way};
 use crate::record::info::{
     StorageCpu, StorageDevices, StorageInfo, StorageJob, StoragePrecondition, StorageRefusal, StorageSteady, StorageWay,
 };
@@ -169,7 +169,7 @@ fn job(readings: &StorageReadings, place: usize) -> StorageJob {
     let clones: Vec<&CloneReading> = (readings.clones.iter()).filter(|clone| clone.job == place).collect();
     let numjobs = clones.len() as f64;
     let merged = ways(readings, |clone| clone.job == place);
-    let mut sync = Latency::default();
+    let mut sync = LatencyReading::default();
     for clone in &clones {
         sync.merge(&clone.sync);
     }
