@@ -366,7 +366,7 @@ pub struct RingWishes {
 assay_measure::with_defaults! {
     /// Names and sizes of files.
     #[derive(Clone, Debug, PartialEq)]
-    pub struct FileOptions {
+    pub struct JobFileOptions {
         /// `filename`, split at its colons; empty: names are made up.
         pub names: Vec<PathBuf>,
         /// `filename_format`; `None`: `$jobname.$jobnum.$filenum`.
@@ -667,7 +667,7 @@ pub struct Options {
     /// Options of io_uring.
     pub ring: RingWishes,
     /// Files.
-    pub files: FileOptions,
+    pub files: JobFileOptions,
     /// Their state before the run.
     pub precondition: PreconditionOptions,
     /// Offsets.
