@@ -3,7 +3,7 @@
 //! The verdict is that of the SNIA Solid State Storage Performance Test Specification (2.0.1, "Steady State"): over
 //! five consecutive rounds the excursion is at most 20 % of the mean, and that of the fitted line at most 10 %.
 
-use crate::sample::mean;
+use crate::statistics::mean;
 
 /// Rounds of a window.
 pub const ROUNDS: usize = 5;

@@ -16,7 +16,7 @@ pub(crate) use words::{CPU, CPU_COLUMNS, RUN_QUEUE, actor_name, class_name};
 
 use assay_measure::facts;
 use assay_measure::record::{Figure, Record};
-use assay_measure::sample::{mean, stddev};
+use assay_measure::statistics::{mean, stddev};
 
 /// Standard deviation over mean (of the sample, n - 1).
 pub(crate) fn variation(values: &[f64]) -> Figure {

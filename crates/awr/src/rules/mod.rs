@@ -51,7 +51,7 @@ use assay_measure::histogram::{Histogram, slot_low_and_width_ns};
 use assay_measure::identity::{violated, violated_exact};
 use assay_measure::record::{Advice, DiskRow, EventRow, Figure, OpRow, Record, RequestLayers};
 use assay_measure::rule::Rule;
-use assay_measure::sample::mean;
+use assay_measure::statistics::mean;
 use assay_measure::units::{fixed, size, thousands};
 use assay_measure::{cpu, facts};
 

@@ -2,7 +2,7 @@
 
 use assay_measure::kind::{Headline, HeadlineLine};
 use assay_measure::record::Figure;
-use assay_measure::sample::median;
+use assay_measure::statistics::median;
 use assay_measure::units::{fixed, short};
 
 /// Every line of figures, with its title.

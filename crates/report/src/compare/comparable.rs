@@ -227,7 +227,7 @@ fn per_work(record: &Record, name: &str, op: bool) -> Option<f64> {
 /// The mean over a group's runs.
 fn joined(group: &RunGroup<'_>, of: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
     let values: Option<Vec<f64>> = group.records.iter().map(|record| of(record)).collect();
-    values.map(|values| assay_measure::sample::mean(&values))
+    values.map(|values| assay_measure::statistics::mean(&values))
 }
 
 /// Repeats must be runs of one and the same test.

@@ -4,8 +4,8 @@ use super::model::{Check, Disturbance, Finding};
 use super::samples::RunGroup;
 use assay_measure::cpu;
 use assay_measure::record::Record;
-use assay_measure::sample::mean;
 use assay_measure::snapshot::Fact;
+use assay_measure::statistics::mean;
 
 /// What a condition that is a fact of the host begins with.
 pub(super) const HOST: &str = "host: ";

@@ -37,7 +37,7 @@ use crate::cost::{self, Cost};
 use assay_measure::record::Metric;
 use assay_measure::record::metric::{Better, Counted, Group as Section};
 use assay_measure::record::{Advice, Figure, Record};
-use assay_measure::sample::{ALPHA, holm};
+use assay_measure::statistics::{ALPHA, holm};
 use samples::Figures;
 use verdict::Judgement;
 

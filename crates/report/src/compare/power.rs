@@ -6,7 +6,7 @@
 use super::tests::{set_pace, set_seconds};
 use super::*;
 use assay_measure::prng::{Purpose, Stream};
-use assay_measure::sample::mean;
+use assay_measure::statistics::mean;
 
 const REAL: &str = include_str!("../../../../testdata/compare/real_rates.txt");
 /// Pairs of each trial.

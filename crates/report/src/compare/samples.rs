@@ -4,7 +4,7 @@
 
 use assay_measure::record::Metric;
 use assay_measure::record::{Figure, Record};
-use assay_measure::sample::{Difference, Sample, mean, stddev};
+use assay_measure::statistics::{Difference, Sample, mean, stddev};
 use std::collections::BTreeMap;
 
 /// Fewest batches that say anything of their scatter.

@@ -65,7 +65,7 @@ pub(super) fn set_seconds(record: &mut Record, shape: &[f64]) {
         metrics: metrics.collect(),
         heat: Vec::new(),
     };
-    let pace = assay_measure::sample::mean(shape);
+    let pace = assay_measure::statistics::mean(shape);
     for row in &mut record.instance.load_profile {
         row.per_s = row.per_s.scaled(pace);
     }

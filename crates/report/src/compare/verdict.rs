@@ -4,8 +4,8 @@ use super::host::HOST;
 use super::model::{Against, ComparedRow, Comparison, DifferenceVerdict, Finding, Pair};
 use super::samples::{Compared, Unjudged};
 use assay_measure::record::Figure;
-use assay_measure::sample::ALPHA;
 use assay_measure::section::Weight;
+use assay_measure::statistics::ALPHA;
 use assay_measure::units::{fixed, significant};
 
 /// The smallest change that users act on, %: "no difference" is said only where one of this size would have been shown.

@@ -2,7 +2,7 @@
 
 use crate::deltas::variation;
 use assay_measure::record::{Figure, Series, Steadiness};
-use assay_measure::sample::mean;
+use assay_measure::statistics::mean;
 use assay_measure::steady::{SplitSides, Sums, segments};
 
 /// Ops/s over the whole steps of the window.

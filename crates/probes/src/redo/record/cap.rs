@@ -1,7 +1,7 @@
 //! Whether the messages ran into a cap: a count per second that stays constant from one second on.
 
 use super::info::{Cap, SecondRow};
-use assay_measure::sample::{mean, median};
+use assay_measure::statistics::{mean, median};
 use assay_measure::steady::{SplitSides, Sums, segments};
 
 /// Fewest seconds on either side of a change of level.
