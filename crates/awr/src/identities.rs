@@ -10,7 +10,7 @@ pub type IdentityLine = (&'static str, Scope, &'static str, &'static str);
 
 use Scope::{Quiet, Whole};
 
-/// Terms are keys of `measure::stats`, `fact:NAME` of the engine, and `change:NAME` of a gauge from the gate to the drain.
+/// Terms are keys of `measure::counter_catalog`, `fact:NAME` of the engine, and `change:NAME` of a gauge from the gate to the drain.
 #[rustfmt::skip]
 pub const COUNTERS: [IdentityLine; 20] = [
     ("I1", Whole, "physical reads = cache + direct",

@@ -2,10 +2,10 @@
 
 use super::{IdentityRule, Judge as _, Scope, Side, known, moved};
 use crate::deltas::Deltas;
+use assay_measure::counter_catalog;
 use assay_measure::histogram::{Histogram, SLOTS, slot_low_and_width_ns};
 use assay_measure::record::{EventRow, Figure, Identity, LoadRow, Record};
 use assay_measure::snapshot::{Actor, WaitClass};
-use assay_measure::stats;
 
 /// Times counted twice by two clock readings may differ by so much.
 const TIME_RATIO: f64 = 1e-3;
@@ -127,10 +127,10 @@ fn is_ordered(histogram: &Histogram) -> bool {
 
 fn db_time(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let (s, w) = (&deltas.whole, &deltas.window);
-    let db_time = moved(s, stats::DB_TIME);
+    let db_time = moved(s, counter_catalog::DB_TIME);
     let parts = || {
-        let on_thread = moved(s, stats::ON_THREAD_TIME)?;
-        let queued = moved(s, stats::RUN_QUEUE_TIME)?;
+        let on_thread = moved(s, counter_catalog::ON_THREAD_TIME)?;
+        let queued = moved(s, counter_catalog::RUN_QUEUE_TIME)?;
         Ok::<f64, String>(on_thread + queued + s.wait_ns(Actor::Foreground) as f64)
     };
     let allowed = TIME_RATIO * db_time.clone().unwrap_or(0.0);
@@ -203,19 +203,19 @@ fn log_times(deltas: &Deltas<'_>) -> Vec<Identity> {
         judge(
             "I22a",
             "redo synch time = all log file sync (ns)",
-            stats::REDO_SYNCH_TIME,
+            counter_catalog::REDO_SYNCH_TIME,
             waited(&|name| name == "log file sync"),
         ),
         judge(
             "I22b",
             "redo write time = all log file parallel write (ns)",
-            stats::REDO_WRITE_TIME,
+            counter_catalog::REDO_WRITE_TIME,
             waited(&|name| name == "log file parallel write"),
         ),
         judge(
             "I23",
             "redo log space wait time = all log file switch events (ns)",
-            stats::REDO_LOG_SPACE_TIME,
+            counter_catalog::REDO_LOG_SPACE_TIME,
             waited(&|name| name.starts_with("log file switch")),
         ),
     ]

@@ -1,7 +1,7 @@
 //! The process that is killed: its settings, how it is started and watched, and what it says.
 
+use assay_measure::counter_catalog::USER_COMMITS;
 use assay_measure::snapshot::Snapshot;
-use assay_measure::stats::USER_COMMITS;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use assay_run::{Mark, Observer};
