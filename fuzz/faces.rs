@@ -3,7 +3,7 @@
 use assay_measure::identity::violated_exact;
 use assay_measure::record::Record;
 use assay_report::advice;
-use assay_report::compare::{self, Group, Options};
+use assay_report::compare::{self, Options, RunGroup};
 use assay_report::cost::{self, Prices};
 use assay_report::formats::{FORMATS, Input};
 use assay_report::html::{self, Assets};
@@ -24,7 +24,7 @@ pub(crate) fn all(record: &Record, other: &Record) -> Vec<(&'static str, String)
 }
 
 fn compared(record: &Record, other: &Record, assets: &Assets) -> [(&'static str, String); 3] {
-    let group = |name: &str, records| Group { name: name.to_owned(), records };
+    let group = |name: &str, records| RunGroup { name: name.to_owned(), records };
     let groups = [group("a", vec![other]), group("b", vec![record, other]), group("c", vec![record])];
     let comparison = compare::of(&groups, &Options::default());
     [

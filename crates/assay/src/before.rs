@@ -5,7 +5,7 @@ use crate::rundir::{RECORD, RUNS_DIR};
 use crate::stored;
 use assay_measure::record::Record;
 use assay_report::answer::Class;
-use assay_report::compare::{self, Check, Finding, Group, Options, Verdict};
+use assay_report::compare::{self, Check, DifferenceVerdict, Finding, Options, RunGroup};
 use std::path::Path;
 
 /// Earlier runs that are looked at before it is said that none was of the same test.
@@ -35,7 +35,7 @@ pub(crate) fn previous(record: &Record, place: &Path) -> Option<(String, Class)>
 
 /// Nothing where the earlier run was of another test.
 fn against(record: &Record, before: &Record, entry: &Entry) -> Option<(String, Class)> {
-    let group = |name: &str, record| Group { name: name.to_owned(), records: vec![record] };
+    let group = |name: &str, record| RunGroup { name: name.to_owned(), records: vec![record] };
     let groups = [group("before", before), group("now", record)];
     let compared = compare::of(&groups, &Options::default());
     let checks = compared.pairs.iter().flat_map(|pair| &pair.checks);
@@ -55,8 +55,8 @@ fn against(record: &Record, before: &Record, entry: &Entry) -> Option<(String, C
     let row = compared.rows.iter().find(|row| row.is_primary)?;
     let judged = row.against.first()?;
     let class = match judged.verdict {
-        Verdict::Better => Class::Good,
-        Verdict::Worse => Class::Doubtful,
+        DifferenceVerdict::Better => Class::Good,
+        DifferenceVerdict::Worse => Class::Doubtful,
         _ => Class::Plain,
     };
     let text = format!(

@@ -8,14 +8,14 @@
 mod affinity;
 mod answer;
 mod before;
-mod beside;
 mod catalogue;
 mod cli;
 mod commands;
 mod configure;
+mod dir_handle;
 mod emergency;
 mod exit;
-mod held;
+mod hooks;
 mod html;
 mod observer;
 mod perform;

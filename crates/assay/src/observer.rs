@@ -1,7 +1,7 @@
 //! Follows a run: appends the series, shows the live line.
 
-use crate::beside::{Beside, Call};
 use crate::exit::Failure;
+use crate::hooks::{Call, Hooks};
 use crate::progress::Live;
 use crate::rundir::{self, RunDir, SERIES};
 use assay_awr::record::SeriesBuilder;
@@ -32,7 +32,7 @@ pub(crate) struct RunObserver<'a> {
     /// only once its drivers are open.
     header: Option<Header>,
     engine: &'a dyn Engine,
-    beside: Option<(Beside, Stop)>,
+    hooks: Option<(Hooks, Stop)>,
     /// The call before the gate, for the record.
     pre: Option<TimelineEvent>,
     /// The first line that could not be written; the run goes on without its series.
@@ -50,15 +50,15 @@ impl<'a> RunObserver<'a> {
             live,
             header: Some(Header { schema: SERIES_SCHEMA.to_owned(), run: known }),
             engine,
-            beside: None,
+            hooks: None,
             pre: None,
             failed: None,
         })
     }
 
     /// Calls the external script before the gate; a stop request ends the wait for it.
-    pub(crate) fn beside(&mut self, beside: &Beside, stop: &Stop) {
-        self.beside = Some((beside.clone(), stop.clone()));
+    pub(crate) fn hooks(&mut self, hooks: &Hooks, stop: &Stop) {
+        self.hooks = Some((hooks.clone(), stop.clone()));
     }
 
     /// The call of the external script before the gate, if there was one.
@@ -112,10 +112,10 @@ impl Observer for RunObserver<'_> {
     }
 
     fn ready(&mut self) -> Result<(), String> {
-        let Some((beside, stop)) = &self.beside else {
+        let Some((hooks, stop)) = &self.hooks else {
             return Ok(());
         };
-        let Some(called) = beside.call(Call::Pre, None, &|| stop.requested()) else {
+        let Some(called) = hooks.call(Call::Pre, None, &|| stop.requested()) else {
             return Ok(());
         };
         if let Some(problem) = called.problem {

@@ -1,8 +1,8 @@
 //! One run, from a configured target to its record: shared by every command that runs a workload.
 
-use crate::beside::Beside;
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure, code_of};
+use crate::hooks::Hooks;
 use crate::observer::RunObserver;
 use crate::record;
 use crate::rundir::{self, RunDir};
@@ -133,18 +133,18 @@ pub(crate) fn perform(
     drop(bar);
     let dir = RunDir::create(place)?;
     let labels = labels(configured, id);
-    let started = Beside::new(configured, &dir, &labels.run_id)
-        .and_then(|beside| Ok((begin(&dir, configured, plan, &*engine, &labels)?, beside)));
-    let ((mut observer, trace), beside) = match started {
+    let started = Hooks::new(configured, &dir, &labels.run_id)
+        .and_then(|hooks| Ok((begin(&dir, configured, plan, &*engine, &labels)?, hooks)));
+    let ((mut observer, trace), hooks) = match started {
         Ok(started) => started,
         Err(failure) => {
             dir.discard();
             return Err(failure);
         }
     };
-    observer.beside(&beside, stop);
+    observer.hooks(&hooks, stop);
     emergency::run_begins(dir.path());
-    let options = Options { labels, trace, commands: beside.commands(), ..Options::default() };
+    let options = Options { labels, trace, commands: hooks.commands(), ..Options::default() };
     let clock = Clock::real();
     let standstill = Standstill::watch();
     let ended = execute(plan, &*engine, &clock, stop, &mut observer, options);
@@ -162,12 +162,12 @@ pub(crate) fn perform(
         }
     };
     data.timeline.extend(pre);
-    beside.post(&mut data, stop);
+    hooks.post(&mut data, stop);
     let left = leave(&dir, &data, (series, found), stop, deliver);
     emergency::run_ended();
     // Nothing more is written there: the script may tag, move or remove the run.
     dir.held().release();
-    beside.end(&data, stop);
+    hooks.end(&data, stop);
     match lost {
         None => {
             let code = left?;

@@ -1,8 +1,8 @@
 //! Progress on stderr: one redrawn line on a terminal, a line every ten seconds otherwise.
 
 use crate::ui;
+use assay_measure::counter_catalog::{PHYSICAL_READ_REQUESTS, PHYSICAL_READ_TOTAL_BYTES, PHYSICAL_WRITE_TOTAL_BYTES};
 use assay_measure::snapshot::Snapshot;
-use assay_measure::stats::{PHYSICAL_READ_REQUESTS, PHYSICAL_READ_TOTAL_BYTES, PHYSICAL_WRITE_TOTAL_BYTES};
 use assay_measure::units;
 use assay_run::engine::Progress;
 use assay_run::workload::LiveLine;

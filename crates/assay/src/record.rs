@@ -23,7 +23,7 @@ pub(crate) fn of(data: &RunData, series: SeriesBuilder) -> Record {
                 kind.complete(data, &mut record);
             }
         }
-        assay_measure::kind::figure(assay_report::kinds::of(&record), &mut record);
+        assay_measure::kind::attach_metrics(assay_report::kinds::of(&record), &mut record);
     }
     record
 }

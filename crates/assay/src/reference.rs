@@ -6,7 +6,7 @@ use crate::registry;
 use assay_awr::record::build;
 use assay_measure::config::{ParamDef, SLOB_PARAMS};
 use assay_measure::identity::number_of;
-use assay_measure::kind::{figure, of};
+use assay_measure::kind::{attach_metrics, of};
 use assay_measure::record::Metric;
 use assay_measure::record::metric::{Better, stem};
 use assay_measure::rule::Rule;
@@ -210,7 +210,7 @@ fn the_reference_of_metrics_is_what_the_kinds_list() {
         let Some(kind) = of(&kinds, &record).filter(|_| record.import.is_none()) else {
             continue;
         };
-        figure(kind, &mut record);
+        attach_metrics(kind, &mut record);
         let at = found.iter().position(|(name, _)| *name == kind.name());
         let at = at.unwrap_or_else(|| {
             found.push((kind.name(), Vec::new()));

@@ -1,7 +1,7 @@
 //! Run directories: made once, never overwritten, every file written whole or not at all.
 
+use crate::dir_handle::{DirHandle, PARTIAL};
 use crate::exit::{Code, Failure};
-use crate::held::{Held, PARTIAL};
 use crate::ui;
 use assay_run::bounded;
 use assay_run::host::random_u32;
@@ -48,8 +48,8 @@ pub(crate) const FILES: [&str; 10] =
 /// The directory of one run.
 #[derive(Debug)]
 pub(crate) struct RunDir {
-    held: Held,
-    config: Option<Held>,
+    held: DirHandle,
+    config: Option<DirHandle>,
 }
 
 /// A new run's short id: eight hexadecimal digits.
@@ -106,7 +106,7 @@ impl RunDir {
 
     /// An existing one.
     pub(crate) fn existing(path: &Path) -> Result<Self, Failure> {
-        let held = Held::open(path).map_err(|error| cannot(path, &error))?;
+        let held = DirHandle::open(path).map_err(|error| cannot(path, &error))?;
         let config = held.sub(CONFIG).ok();
         Ok(Self { held, config })
     }
@@ -123,7 +123,7 @@ impl RunDir {
     }
 
     /// The directory itself.
-    pub(crate) fn held(&self) -> &Held {
+    pub(crate) fn held(&self) -> &DirHandle {
         &self.held
     }
 
@@ -158,7 +158,7 @@ impl RunDir {
 ///
 /// # Errors
 /// Another process writes there.
-pub(crate) fn claim(held: &Held, patience: Duration) -> Result<(), Failure> {
+pub(crate) fn claim(held: &DirHandle, patience: Duration) -> Result<(), Failure> {
     if held.claim(patience) {
         Ok(())
     } else {
@@ -181,7 +181,7 @@ pub(crate) fn claim_for_tags(path: &Path) -> Result<RunDir, Failure> {
 
 /// Removes the files that assay writes into a run's directory, then the directory; whatever else is there stays and
 /// is named. The directory is held by the caller, its `config` here, so no name leads anywhere else.
-pub(crate) fn remove(held: &Held) -> io::Result<Vec<String>> {
+pub(crate) fn remove(held: &DirHandle) -> io::Result<Vec<String>> {
     let mut left = remove_files(held, is_file)?;
     if let Ok(config) = held.sub(CONFIG) {
         let foreign = remove_files(&config, is_config_file)?;
@@ -193,14 +193,14 @@ pub(crate) fn remove(held: &Held) -> io::Result<Vec<String>> {
     }
     if left.is_empty() {
         let above = held.path().parent().filter(|path| !path.as_os_str().is_empty());
-        let above = Held::open(above.unwrap_or(Path::new(".")))?;
+        let above = DirHandle::open(above.unwrap_or(Path::new(".")))?;
         above.remove_sub(held)?;
     }
     Ok(left)
 }
 
 /// Says what a removal left.
-pub(crate) fn tell_left(held: &Held, left: &[String]) {
+pub(crate) fn tell_left(held: &DirHandle, left: &[String]) {
     ui::say(&format!(
         "notice: {} contains files that assay did not write and did not remove: {}",
         held.path().display(),
@@ -209,7 +209,7 @@ pub(crate) fn tell_left(held: &Held, left: &[String]) {
 }
 
 /// Removes the plain files whose names are `ours`; names what is left.
-fn remove_files(held: &Held, ours: fn(&str) -> bool) -> io::Result<Vec<String>> {
+fn remove_files(held: &DirHandle, ours: fn(&str) -> bool) -> io::Result<Vec<String>> {
     let mut left = Vec::new();
     let mut names = held.names()?;
     // What says that this is a run of ours goes last: a removal that is cut short can be repeated.
@@ -259,10 +259,10 @@ pub(crate) fn job_file(number: usize) -> String {
 
 /// The files that belong to a run or a sweep in `dir`, by name.
 pub(crate) fn files(dir: &Path) -> Vec<String> {
-    let Ok(held) = Held::open(dir) else {
+    let Ok(held) = DirHandle::open(dir) else {
         return Vec::new();
     };
-    let plain = |held: &Held| {
+    let plain = |held: &DirHandle| {
         let names = held.names().unwrap_or_default().into_iter();
         names.filter(|(_, kind)| *kind == FileType::RegularFile).map(|(name, _)| name)
     };
@@ -276,18 +276,18 @@ pub(crate) fn files(dir: &Path) -> Vec<String> {
 
 /// What a killed `io` leaves: it keeps no series, only what it was asked.
 pub(crate) fn killed_io(path: &Path) -> bool {
-    Held::open(path).is_ok_and(|held| is_killed_io(&held))
+    DirHandle::open(path).is_ok_and(|held| is_killed_io(&held))
 }
 
 /// The same of an open directory.
-pub(crate) fn is_killed_io(held: &Held) -> bool {
+pub(crate) fn is_killed_io(held: &DirHandle) -> bool {
     let given = || held.sub(CONFIG).and_then(|config| config.read("given", bounded::CONFIGURATION));
     !held.has(RECORD) && given().is_ok_and(|given| given.starts_with("assay io "))
 }
 
 /// Whether a process writes to the directory now.
 pub(crate) fn is_claimed(path: &Path) -> bool {
-    Held::open(path).is_ok_and(|held| held.is_claimed())
+    DirHandle::open(path).is_ok_and(|held| held.is_claimed())
 }
 
 fn is_output(name: &str) -> bool {
@@ -321,7 +321,7 @@ fn write_whole(target: &Path, bytes: &[u8]) -> io::Result<()> {
         return File::create(target)?.write_all(bytes);
     }
     let above = target.parent().filter(|above| !above.as_os_str().is_empty());
-    let above = Held::open(above.unwrap_or(Path::new(".")))?;
+    let above = DirHandle::open(above.unwrap_or(Path::new(".")))?;
     // Nobody else's file has such a name.
     let partial = format!(".{name}.{}{PARTIAL}", std::process::id());
     above.write_through(&partial, name, bytes)

@@ -1,7 +1,7 @@
 //! Records in run directories: reading them, and finding out whether there is one.
 
+use crate::dir_handle::DirHandle;
 use crate::exit::Failure;
-use crate::held::Held;
 use crate::rundir::{RECORD, REPEAT};
 use assay_measure::record::Record;
 use assay_report::compare::Repeats;
@@ -26,7 +26,7 @@ fn read_as<T, E: Display>(path: &Path, read: fn(&str) -> Result<T, E>) -> Result
 }
 
 /// Whether a directory holds a record or a summary of repeats that can be read.
-pub(crate) fn is_in(dir: &Held) -> bool {
+pub(crate) fn is_in(dir: &DirHandle) -> bool {
     let holds =
         |name, readable: &dyn Fn(&str) -> bool| dir.read(name, bounded::RECORD).is_ok_and(|text| readable(&text));
     let is_record = |text: &str| assay_report::json::read(text).is_ok();

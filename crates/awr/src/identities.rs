@@ -6,13 +6,13 @@
 use assay_measure::identity::Scope;
 
 /// Its number, the interval it is taken over, what must hold in words, and the same in the keys of the statistics.
-pub type Line = (&'static str, Scope, &'static str, &'static str);
+pub type IdentityLine = (&'static str, Scope, &'static str, &'static str);
 
 use Scope::{Quiet, Whole};
 
-/// Terms are keys of `measure::stats`, `fact:NAME` of the engine, and `change:NAME` of a gauge from the gate to the drain.
+/// Terms are keys of `measure::counter_catalog`, `fact:NAME` of the engine, and `change:NAME` of a gauge from the gate to the drain.
 #[rustfmt::skip]
-pub const COUNTERS: [Line; 20] = [
+pub const COUNTERS: [IdentityLine; 20] = [
     ("I1", Whole, "physical reads = cache + direct",
         "physical_reads_blocks = physical_reads_cache_blocks + physical_reads_direct_blocks"),
     ("I2", Whole, "physical writes = from cache + direct",
@@ -61,7 +61,7 @@ pub const COUNTERS: [Line; 20] = [
 
 /// Of a server's counters against each other and against the client's.
 #[rustfmt::skip]
-pub(crate) const SERVER: [Line; 3] = [
+pub(crate) const SERVER: [IdentityLine; 3] = [
     ("S1", Quiet, "logical reads = blocks hit + blocks read",
         "session_logical_reads_blocks = buffer_cache_hits_blocks + physical_reads_cache_blocks"),
     ("S2", Quiet, "blocks read <= logical reads",

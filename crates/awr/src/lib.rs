@@ -6,10 +6,10 @@
 #![forbid(unsafe_code)]
 
 pub mod charts;
+mod database;
+mod deltas;
 pub mod identities;
-mod instance;
 pub mod integrity;
-mod readings;
 pub mod record;
 pub mod recover;
 mod result_line;
@@ -20,7 +20,7 @@ mod waits;
 #[cfg(test)]
 mod testing;
 
-pub use instance::{Workload, figures};
+pub use database::{Workload, figures};
 
 use assay_measure::kind::Kind;
 

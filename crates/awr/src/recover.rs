@@ -4,7 +4,7 @@
 use crate::record::SeriesBuilder;
 use assay_measure::clock::NS_PER_S;
 use assay_measure::record::bounds;
-use assay_measure::series::{Line, SeriesReader};
+use assay_measure::series::{SeriesEntry, SeriesReader};
 use assay_measure::snapshot::{Mark, RunData, Snapshot, Verdict};
 use assay_measure::timeline;
 use serde::{Deserialize, Serialize};
@@ -72,13 +72,13 @@ pub fn recover(series: impl BufRead) -> Result<Recovered, Unrecovered> {
             break;
         }
         match reader.line(&line) {
-            Ok(Line::Snapshot(reading)) => marks.take(reading.mark, reading.snapshot),
-            Ok(Line::Activity(part)) => {
+            Ok(SeriesEntry::Snapshot(reading)) => marks.take(reading.mark, reading.snapshot),
+            Ok(SeriesEntry::Activity(part)) => {
                 marks.series.activity(part.clone());
                 data.activity.get_or_insert_default().append(part);
             }
-            Ok(Line::Event(event)) => timeline::note(&mut data.timeline, event),
-            Ok(Line::Unknown) => {}
+            Ok(SeriesEntry::Event(event)) => timeline::note(&mut data.timeline, event),
+            Ok(SeriesEntry::Unknown) => {}
             Err(error) => {
                 data.warnings.extend(lines.damage(&error)?);
                 break;

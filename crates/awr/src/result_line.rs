@@ -59,8 +59,8 @@ fn plain(figure: &Figure) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_measure::counter_catalog;
     use assay_measure::snapshot::Reading;
-    use assay_measure::stats;
     use assay_testkit::fixtures;
 
     #[test]
@@ -87,7 +87,7 @@ mod tests {
         let mut run = fixtures::postgres(18);
         let denied = Reading::Na("denied".to_owned());
         for mark in [&mut run.begin, &mut run.end] {
-            let name = stats::CACHE_HITS.name.to_owned();
+            let name = counter_catalog::CACHE_HITS.name.to_owned();
             mark.stats.counters.insert(name, denied.clone());
         }
         let text = render(&crate::record::build(&run)).unwrap();

@@ -3,7 +3,7 @@
 use super::error::VALUES_MAX;
 use super::number::Printed;
 use super::text::{At, Text};
-use super::{ImportError, Place};
+use super::{ImportError, SourcePlace};
 use assay_measure::record::{Figure, ImportInfo, ImportNote, ImportedFile, ImportedValue, Record};
 use assay_storage::record::info::StorageInfo;
 use std::collections::{HashMap, HashSet};
@@ -336,7 +336,7 @@ fn agree(a: &ImportedValue, b: &ImportedValue) -> bool {
 }
 
 fn contradiction(files: &[ImportedFile], first: &ImportedValue, second: &ImportedValue) -> ImportError {
-    let place = |value: &ImportedValue| Place {
+    let place = |value: &ImportedValue| SourcePlace {
         path: usize::try_from(value.file)
             .ok()
             .and_then(|i| files.get(i))

@@ -10,7 +10,7 @@ pub(super) const VALUES_MAX: usize = 1_000_000;
 
 /// Where a value stands: file and line, as people find it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourcePlace {
     /// Path as given; `-` for standard input.
     pub path: String,
     /// Line, from 1.
@@ -88,9 +88,9 @@ pub enum ImportError {
         /// The figure, with what it is of.
         name: String,
         /// Where it stands first.
-        first: Box<Place>,
+        first: Box<SourcePlace>,
         /// Where it has another value.
-        second: Box<Place>,
+        second: Box<SourcePlace>,
     },
     /// A part that must be whole is not.
     #[error("{path}:{line}: {what}")]

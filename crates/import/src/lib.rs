@@ -38,28 +38,28 @@ macro_rules! put_in {
 }
 
 mod awr;
-mod card;
 mod draft;
 mod error;
 mod fio;
+mod grouping;
 mod hammerdb;
 mod host;
+mod host_inventory;
 mod integrity;
 mod iperf3;
 mod json;
+mod located_number;
 mod number;
 mod oratcptest;
 mod pgbench;
 mod pgio;
 mod ping;
 mod rows;
-mod seen;
 mod slob;
 mod stress_ng;
 mod swingbench;
 mod sysbench;
 mod text;
-mod together;
 mod vdbench;
 
 #[cfg(test)]
@@ -72,9 +72,9 @@ use assay_measure::kind::{self, Kind};
 use assay_measure::record::{Record, SCHEMA};
 use assay_storage::record::Storage;
 use draft::Draft;
-pub use error::{ImportError, Place};
+pub use error::{ImportError, SourcePlace};
+pub use grouping::{Imported, import_all};
 use text::{At, Text};
-pub use together::{Imported, import_all};
 
 /// What an import takes of memory at most, in sizes of its texts, besides the record it makes.
 pub const COST: u64 = 8;
@@ -358,9 +358,9 @@ const PARSERS: &[Parser] = &[
         tool: Tool::Card,
         kind: "instance",
         takes: "a card of the platform (lscpu, sysctl, init.ora, show parameter, slob.conf)",
-        looks_like: card::looks_like,
+        looks_like: host_inventory::looks_like,
         is_beside: true,
-        read: card::read,
+        read: host_inventory::read,
         ..WHOLE
     },
 ];
@@ -473,7 +473,7 @@ fn finished(parser: &Parser, draft: Draft, texts: &[Text]) -> Result<Record, Imp
     let own = kind::of(&kinds(), &record).unwrap_or(&assay_awr::SLOB);
     record.advice.extend(own.several(&[&record]));
     record.advice.sort_by_key(|advice| advice.severity != "high");
-    kind::figure(own, &mut record);
+    kind::attach_metrics(own, &mut record);
     Ok(record)
 }
 

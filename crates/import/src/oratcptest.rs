@@ -3,9 +3,9 @@
 use super::Confidence;
 use super::ImportError;
 use super::draft::{Draft, Reading};
+use super::located_number::{amount, between};
 use super::number::{self, Printed};
 use super::rows::{clock_s, op_row, put_step, setting, step};
-use super::seen::{amount, between};
 use super::text::{At, Text};
 
 const MBYTES: f64 = 1_048_576.0;

@@ -3,9 +3,9 @@
 use super::Confidence;
 use super::ImportError;
 use super::draft::{Draft, Reading};
+use super::located_number::between;
 use super::number::{self, Printed};
 use super::rows::{load_row, op_row, operations_are_transactions, put_step, setting, step};
-use super::seen::between;
 use super::text::{At, Text};
 use assay_measure::plain::slug;
 use assay_measure::record::Figure;

@@ -3,9 +3,9 @@
 use super::Confidence;
 use super::ImportError;
 use super::draft::{Draft, Reading};
+use super::located_number::between;
 use super::number::{self, Printed};
 use super::rows::{op_row, setting};
-use super::seen::between;
 use super::text::{At, Text};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::Figure;

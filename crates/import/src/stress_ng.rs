@@ -6,8 +6,8 @@
 use super::Confidence;
 use super::ImportError;
 use super::draft::{Draft, Reading};
+use super::located_number::between;
 use super::number::{self, Printed};
-use super::seen::between;
 use super::text::{At, Text};
 
 pub(super) fn looks_like(text: &Text) -> Confidence {

@@ -22,9 +22,9 @@ pub struct Chart {
     /// A heat map instead of traces.
     pub heat: Option<Heat>,
     /// Vertical lines: instants and loads of note.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<ChartMark>,
     /// Horizontal lines: goals and limits.
-    pub limits: Vec<Mark>,
+    pub limits: Vec<ChartMark>,
 }
 
 /// One axis of a chart.
@@ -166,7 +166,7 @@ pub struct Heat {
 
 /// A line across the chart with a few words.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Mark {
+pub struct ChartMark {
     /// Where, in the axis' unit.
     pub at: f64,
     /// What it is.

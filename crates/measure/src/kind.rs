@@ -33,7 +33,7 @@ pub fn given(record: &Record) -> Vec<&SettingLine> {
 
 /// The command of a probe with what was set: its place, then its options.
 #[must_use]
-pub fn again(record: &Record) -> String {
+pub fn rerun_command(record: &Record) -> String {
     if record.import.is_some() {
         return String::new();
     }
@@ -157,7 +157,7 @@ pub fn of(kinds: &[&'static dyn Kind], record: &Record) -> Option<&'static dyn K
 }
 
 /// Gives a record its kind and its figures. Code that makes or changes a record calls it last.
-pub fn figure(kind: &dyn Kind, record: &mut Record) {
+pub fn attach_metrics(kind: &dyn Kind, record: &mut Record) {
     if record.kind.is_empty() {
         kind.name().clone_into(&mut record.kind);
     }
@@ -174,7 +174,7 @@ pub struct Headline {
     /// What was tested, in one sentence.
     pub tested: String,
     /// The few figures.
-    pub rows: Vec<Line>,
+    pub rows: Vec<HeadlineLine>,
     /// The verdict on steadiness, and how it was reached; a good one begins with `steady`.
     pub steadiness: String,
     /// What limited the figures.
@@ -184,7 +184,7 @@ pub struct Headline {
     /// Commands worth trying next, each with its reason.
     pub next: Vec<Next>,
     /// The command that repeats the test; empty if the record does not contain all of it.
-    pub again: String,
+    pub rerun_command: String,
 }
 
 impl Headline {
@@ -245,38 +245,38 @@ impl Next {
 
 /// Figures side by side. Repeats of one test have the same lines.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct HeadlineLine {
     /// What they are; empty if they continue the previous line.
     pub title: &'static str,
     /// A lead before the first figure.
     pub lead: String,
     /// The figures.
-    pub told: Vec<Told>,
+    pub told: Vec<HeadlineFigure>,
     /// The separator between two of them.
     pub glue: &'static str,
     /// The text if none of them is known.
     pub otherwise: String,
 }
 
-impl Line {
+impl HeadlineLine {
     /// Figures under a title, with a text for the case that none is known.
     #[must_use]
-    pub fn of(title: &'static str, told: Vec<Told>, otherwise: &str) -> Self {
+    pub fn of(title: &'static str, told: Vec<HeadlineFigure>, otherwise: &str) -> Self {
         Self { title, lead: String::new(), told, glue: ", ", otherwise: otherwise.to_owned() }
     }
 
     /// Figures under a title; if none is known, the reason for the first.
     #[must_use]
-    pub fn told(title: &'static str, told: Vec<Told>) -> Self {
+    pub fn told(title: &'static str, told: Vec<HeadlineFigure>) -> Self {
         let why = told.first().and_then(|told| told.value.reason());
         let otherwise = format!("n/a ({})", why.unwrap_or("absent"));
         Self::of(title, told, &otherwise)
     }
 }
 
-/// One figure of a [`Line`].
+/// One figure of a [`HeadlineLine`].
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Told {
+pub struct HeadlineFigure {
     /// The figure.
     pub value: Figure,
     /// Its unit and what it is, behind it.
@@ -285,7 +285,7 @@ pub struct Told {
     pub otherwise: String,
 }
 
-impl Told {
+impl HeadlineFigure {
     /// A figure that is left out if it is unknown.
     #[must_use]
     pub fn new(value: &Figure, unit: &str) -> Self {
@@ -447,7 +447,7 @@ mod tests {
             set("NO_DELAY", "no-delay", "cli"),
         ];
         let repeated = "assay net 'db 2' --port 5299 --time 5s --no-delay";
-        assert_eq!(again(&record), repeated);
+        assert_eq!(rerun_command(&record), repeated);
         let same = beside(&record, "net", "db 2", &["PORT", "PATIENCE"]);
         assert_eq!(same, "assay net 'db 2' --port 5299");
         assert_eq!(beside(&record, "ping", "db2", &[]), "assay ping db2");

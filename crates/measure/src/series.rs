@@ -390,7 +390,7 @@ pub struct SeriesReader {
 
 /// The content of a line of a series.
 #[derive(Debug)]
-pub enum Line {
+pub enum SeriesEntry {
     /// A snapshot, whole again; boxed, since it is much larger than the others.
     Snapshot(Box<SeriesReading>),
     /// What the sessions did since the line of this kind before.
@@ -406,20 +406,20 @@ impl SeriesReader {
     ///
     /// # Errors
     /// When it is not whole, or contradicts the lines before.
-    pub fn line(&mut self, text: &[u8]) -> Result<Line, SeriesError> {
+    pub fn line(&mut self, text: &[u8]) -> Result<SeriesEntry, SeriesError> {
         let kind: Kind = serde_json::from_slice(text)?;
         if kind.kind.is_some() {
             let line: SideLine = serde_json::from_slice(text)?;
             return Ok(match (line.activity, line.event) {
-                (Some(activity), _) => Line::Activity(activity),
-                (None, Some(event)) => Line::Event(event),
-                (None, None) => Line::Unknown,
+                (Some(activity), _) => SeriesEntry::Activity(activity),
+                (None, Some(event)) => SeriesEntry::Event(event),
+                (None, None) => SeriesEntry::Unknown,
             });
         }
         let line: SeriesLine = serde_json::from_slice(text)?;
         let snapshot = line.decode(self.latest.get(&line.source))?;
         self.latest.insert(line.source.clone(), snapshot.clone());
-        Ok(Line::Snapshot(Box::new(SeriesReading { source: line.source, mark: line.mark, snapshot })))
+        Ok(SeriesEntry::Snapshot(Box::new(SeriesReading { source: line.source, mark: line.mark, snapshot })))
     }
 }
 
@@ -479,12 +479,12 @@ impl Series {
         series
     }
 
-    fn take(&mut self, line: Line) {
+    fn take(&mut self, line: SeriesEntry) {
         match line {
-            Line::Snapshot(reading) => self.readings.push(*reading),
-            Line::Activity(part) => self.activity.get_or_insert_default().append(part),
-            Line::Event(event) => timeline::note(&mut self.timeline, event),
-            Line::Unknown => {}
+            SeriesEntry::Snapshot(reading) => self.readings.push(*reading),
+            SeriesEntry::Activity(part) => self.activity.get_or_insert_default().append(part),
+            SeriesEntry::Event(event) => timeline::note(&mut self.timeline, event),
+            SeriesEntry::Unknown => {}
         }
     }
 }

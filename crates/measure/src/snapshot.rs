@@ -9,10 +9,10 @@ mod json;
 pub use crate::class::{SCAN, SELECT, UPDATE, WaitClass};
 pub use algebra::merge_rows;
 
+use crate::counter_catalog::Stat;
 use crate::figures::figures;
 use crate::histogram::Histogram;
 use crate::history::ActivityHistory;
-use crate::stats::Stat;
 use crate::timeline::TimelineEvent;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};

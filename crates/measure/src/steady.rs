@@ -3,7 +3,7 @@
 //! The verdict is that of the SNIA Solid State Storage Performance Test Specification (2.0.1, "Steady State"): over
 //! five consecutive rounds the excursion is at most 20 % of the mean, and that of the fitted line at most 10 %.
 
-use crate::sample::mean;
+use crate::statistics::mean;
 
 /// Rounds of a window.
 pub const ROUNDS: usize = 5;
@@ -87,7 +87,7 @@ pub struct Sums {
 
 /// The two sides of a split.
 #[derive(Clone, Copy, Debug)]
-pub struct Sides {
+pub struct SplitSides {
     /// Values on either side.
     pub counts: (f64, f64),
     /// Their means.
@@ -128,13 +128,16 @@ impl Sums {
         &self,
         (from, to): (usize, usize),
         least: usize,
-        score: impl Fn(&Sides) -> f64,
+        score: impl Fn(&SplitSides) -> f64,
     ) -> Option<(usize, f64)> {
         let mut best: Option<(usize, f64)> = None;
         for at in from + least..(to + 1).saturating_sub(least) {
             let ((a, below), (b, above)) = (self.of(from, at), self.of(at, to));
-            let score =
-                score(&Sides { counts: ((at - from) as f64, (to - at) as f64), means: (a, b), squares: below + above });
+            let score = score(&SplitSides {
+                counts: ((at - from) as f64, (to - at) as f64),
+                means: (a, b),
+                squares: below + above,
+            });
             if best.is_none_or(|(_, most)| score > most) {
                 best = Some((at, score));
             }
@@ -179,7 +182,7 @@ mod tests {
         let mut values = vec![10.0; 20];
         values[7..13].fill(20.0);
         let sums = Sums::new(&values);
-        let apart = |sides: &Sides| (sides.means.0 - sides.means.1).abs();
+        let apart = |sides: &SplitSides| (sides.means.0 - sides.means.1).abs();
         let mut split = |from, to| {
             let best = sums.best_split((from, to), 3, apart);
             best.filter(|(_, score)| *score > 4.0)

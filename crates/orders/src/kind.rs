@@ -10,7 +10,7 @@ use crate::results;
 use crate::workload::NAME;
 use assay_awr::Workload;
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Check, Finding, Headline, Kind, Line, Next, Told};
+use assay_measure::kind::{Check, Finding, Headline, HeadlineFigure, HeadlineLine, Kind, Next};
 use assay_measure::plain::shell_word;
 use assay_measure::record::metric::{Better, Group, find, lower, plain};
 use assay_measure::record::{Advice, Figure, Metric, Record};
@@ -349,7 +349,7 @@ fn headline(record: &Record, info: &OrdersInfo, base: Headline) -> Headline {
         rows.push(times(record, tx, "response_"));
     }
     rows.extend(base.rows.into_iter().filter(|row| row.title.is_empty()));
-    rows.push(Line { title: "Data set", otherwise: info.consistency(), ..Line::default() });
+    rows.push(HeadlineLine { title: "Data set", otherwise: info.consistency(), ..HeadlineLine::default() });
     Headline {
         tested: format!(
             "{} on {} did order entry ({preset} mix, {}, {}, scale {}){}.",
@@ -362,7 +362,7 @@ fn headline(record: &Record, info: &OrdersInfo, base: Headline) -> Headline {
         ),
         rows,
         next: next(record),
-        again: base.again.replacen("assay run", "assay orders run", 1),
+        rerun_command: base.rerun_command.replacen("assay run", "assay orders run", 1),
         ..base
     }
 }
@@ -371,23 +371,23 @@ fn headline(record: &Record, info: &OrdersInfo, base: Headline) -> Headline {
 fn imported(record: &Record, base: Headline) -> Headline {
     let mut rows = vec![rate(record)];
     let times = [Tx::BrowseProducts, Tx::OrderProducts].map(|tx| times(record, tx, ""));
-    let is_known = |line: &Line| line.told.iter().any(|told| told.value.value().is_some());
+    let is_known = |line: &HeadlineLine| line.told.iter().any(|told| told.value.value().is_some());
     rows.extend(times.into_iter().filter(is_known));
     Headline { tested: format!("{} did order entry{}.", sessions(record), window(record)), rows, ..base }
 }
 
-fn rate(record: &Record) -> Line {
-    let told = vec![Told::new(&figure(record, "ops_per_s"), "transactions/s")];
-    Line::of("Rate", told, "transactions n/a (absent)")
+fn rate(record: &Record) -> HeadlineLine {
+    let told = vec![HeadlineFigure::new(&figure(record, "ops_per_s"), "transactions/s")];
+    HeadlineLine::of("Rate", told, "transactions n/a (absent)")
 }
 
 /// Times of one transaction; `which` they are, as the keys of the figures spell it.
-fn times(record: &Record, tx: Tx, which: &str) -> Line {
+fn times(record: &Record, tx: Tx, which: &str) -> HeadlineLine {
     let told = ["p50", "p90", "p99"].map(|q| {
         let key = format!("{}_{which}us_{q}", tx.key());
-        Told::new(&figure(record, &key).scaled(1e-3), &format!("ms {q}"))
+        HeadlineFigure::new(&figure(record, &key).scaled(1e-3), &format!("ms {q}"))
     });
-    Line::of(tx.title(), told.to_vec(), "response times n/a (absent)")
+    HeadlineLine::of(tx.title(), told.to_vec(), "response times n/a (absent)")
 }
 
 fn figure(record: &Record, key: &str) -> Figure {

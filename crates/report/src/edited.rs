@@ -27,7 +27,7 @@ static FROZEN: LazyLock<Vec<Value>> = LazyLock::new(|| {
     let mut recovered = assay_awr::record::build(&assay_testkit::fixtures::run());
     recovered.parts.put(&RecoveryInfo::default());
     recovered.kind = "recovery".to_owned();
-    crate::kinds::figure(&mut recovered);
+    crate::kinds::attach_metrics(&mut recovered);
     let built = [
         assay_awr::record::build(&assay_testkit::fixtures::run()),
         assay_awr::record::build(&assay_testkit::fixtures::postgres(15)),

@@ -154,7 +154,7 @@ pub fn read(text: &str) -> Result<Record, RecordError> {
     record.series.square();
     kinds::of(&record).readable(&record)?;
     match std::mem::take(&mut record.metrics) {
-        none if none.is_empty() => kinds::figure(&mut record),
+        none if none.is_empty() => kinds::attach_metrics(&mut record),
         // Every reader may count on one figure a key.
         kept => record.metrics = ordered(kept, &record.series),
     }

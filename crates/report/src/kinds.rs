@@ -31,8 +31,8 @@ pub fn of(record: &Record) -> &'static dyn Kind {
 }
 
 /// Gives a record the figures of its kind.
-pub fn figure(record: &mut Record) {
-    kind::figure(of(record), record);
+pub fn attach_metrics(record: &mut Record) {
+    kind::attach_metrics(of(record), record);
 }
 
 /// Whether a record was made from runs below it.

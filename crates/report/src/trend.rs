@@ -4,8 +4,8 @@ use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, GREY, VERMILION};
 use assay_measure::plain::csv_field;
 use assay_measure::record::Figure;
-use assay_measure::sample::median;
 use assay_measure::section::{Align, Cell, Sections, Weight};
+use assay_measure::statistics::median;
 use assay_measure::units::{six, with_unit};
 use serde_json::{Value as Json, json};
 

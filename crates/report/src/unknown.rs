@@ -1,7 +1,7 @@
 //! A record whose kind this program does not know: one of a later version. Its figures are shown as they are.
 
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Headline, Kind, Limit, Line, Told};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Kind, Limit};
 use assay_measure::record::{Metric, Record};
 use assay_measure::section::common::{advice, integrity, label, parameters, verdict, warnings};
 use assay_measure::section::{Cell, Column, Sections, left, right};
@@ -55,14 +55,15 @@ impl Kind for Unknown {
 
     fn headline(&self, record: &Record) -> Headline {
         let first = record.metrics.iter().filter(|metric| metric.value.value().is_some());
-        let told =
-            first.take(FEW).map(|metric| Told::new(&metric.value, &format!("{} ({})", metric.unit, metric.name)));
+        let told = first
+            .take(FEW)
+            .map(|metric| HeadlineFigure::new(&metric.value, &format!("{} ({})", metric.unit, metric.name)));
         Headline {
             tested: format!("A test of kind \"{}\", which is unknown to this version of assay.", record.kind),
-            rows: vec![Line::told("Figures", told.collect())],
+            rows: vec![HeadlineLine::told("Figures", told.collect())],
             steadiness: "n/a (the kind is not known)".to_owned(),
             verbatim: Vec::new(),
-            again: String::new(),
+            rerun_command: String::new(),
             limit: Limit::unknown("the kind is not known"),
             next: Vec::new(),
         }

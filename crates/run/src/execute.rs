@@ -418,8 +418,8 @@ fn drive(job: Job<'_>, assignment: &Assignment, trace: Option<trace::Buffer>) {
 
 /// The engine's part of an earlier publication: the loop adds its own afresh.
 fn loop_part_removed(mut stats: StatSet) -> StatSet {
+    use assay_measure::counter_catalog as names;
     use assay_measure::snapshot::WaitClass;
-    use assay_measure::stats as names;
     for stat in [names::LOGONS, names::EXECUTE_COUNT, names::USER_CALLS, names::DB_TIME, names::DB_CPU] {
         stats.counters.remove(stat.name);
     }

@@ -2,9 +2,9 @@
 //! copied out when the collector asks.
 
 use assay_measure::clock::Ns;
+use assay_measure::counter_catalog;
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::{Actor, CLIENT_WAIT, DriverReading, EventReading, OpReading, StatSet, WaitClass};
-use assay_measure::stats;
 use std::collections::BTreeMap;
 
 /// What begins the keys of [`DriverReading::by_kind`].
@@ -156,12 +156,12 @@ impl Recorder {
     /// `db_cpu_ns` is the thread's CPU where the thread itself does the database's work.
     pub(crate) fn add_stats(&self, sessions: u64, db_cpu_ns: Option<Ns>, into: &mut StatSet) {
         let ops = self.kinds.iter().map(|kind| kind.service.count()).sum();
-        into.add(stats::LOGONS, sessions);
-        into.add(stats::EXECUTE_COUNT, ops);
-        into.add(stats::USER_CALLS, ops);
-        into.add(stats::DB_TIME, self.busy_ns);
+        into.add(counter_catalog::LOGONS, sessions);
+        into.add(counter_catalog::EXECUTE_COUNT, ops);
+        into.add(counter_catalog::USER_CALLS, ops);
+        into.add(counter_catalog::DB_TIME, self.busy_ns);
         if let Some(cpu_ns) = db_cpu_ns {
-            into.add(stats::DB_CPU, cpu_ns);
+            into.add(counter_catalog::DB_CPU, cpu_ns);
         }
         let idle = [("PL/SQL lock timer", &self.think), (CLIENT_WAIT, &self.idle)];
         for (name, waits) in idle {

@@ -1,7 +1,7 @@
 //! What a session of a run has done.
 
+use assay_measure::counter_catalog;
 use assay_measure::snapshot::StatSet;
-use assay_measure::stats;
 use assay_run::dataset::rows::COLUMN_BYTES;
 use assay_run::engine::Op;
 
@@ -37,12 +37,12 @@ impl Counted {
 
     /// Adds it to what the driver's other sessions did; an update changes so many columns of a row.
     pub(crate) fn add_to(&self, into: &mut StatSet, columns: usize) {
-        into.add(stats::ROWS_VISITED, self.visited);
-        into.add(stats::ROWS_CHANGED, self.changed);
+        into.add(counter_catalog::ROWS_VISITED, self.visited);
+        into.add(counter_catalog::ROWS_CHANGED, self.changed);
         let bytes = self.changed * (columns * COLUMN_BYTES) as u64;
-        into.add(stats::CHANGED_BYTES, bytes);
-        into.add(stats::TABLE_SCANS, self.scans);
-        into.add(stats::USER_COMMITS, self.commits);
-        into.add(stats::USER_ROLLBACKS, self.rollbacks);
+        into.add(counter_catalog::CHANGED_BYTES, bytes);
+        into.add(counter_catalog::TABLE_SCANS, self.scans);
+        into.add(counter_catalog::USER_COMMITS, self.commits);
+        into.add(counter_catalog::USER_ROLLBACKS, self.rollbacks);
     }
 }

@@ -2,9 +2,9 @@
 //! kernel charged to it.
 
 use crate::procs::{Io, Sum};
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::facts::SERVER_HOST;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
-use assay_measure::stats::{self, Stat};
 use std::path::Path;
 
 /// Key of the counters read here.
@@ -12,14 +12,14 @@ pub(crate) const SOURCE: &str = "proc";
 
 /// Counters of a server that only its own host can read.
 pub(crate) const CHARGED: [Stat; 8] = [
-    stats::SERVER_DEVICE_READ_BYTES,
-    stats::SERVER_DIRTIED_BYTES,
-    stats::SERVER_READ_CALL_BYTES,
-    stats::SERVER_READ_CALLS,
-    stats::DB_CPU,
-    stats::SERVER_RUN_DELAY,
-    stats::BACKGROUND_CPU,
-    stats::SERVER_OTHER_CPU,
+    counter_catalog::SERVER_DEVICE_READ_BYTES,
+    counter_catalog::SERVER_DIRTIED_BYTES,
+    counter_catalog::SERVER_READ_CALL_BYTES,
+    counter_catalog::SERVER_READ_CALLS,
+    counter_catalog::DB_CPU,
+    counter_catalog::SERVER_RUN_DELAY,
+    counter_catalog::BACKGROUND_CPU,
+    counter_catalog::SERVER_OTHER_CPU,
 ];
 
 /// Whether the server is here, by what evidence or why not.

@@ -52,7 +52,7 @@ impl Way {
 /// Durations with their histogram and the exact sum of their squares, so that mean and standard
 /// deviation are exact and merging is exact addition.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Latency {
+pub struct LatencyReading {
     /// Slots, count, sum, extremes.
     pub histogram: Histogram,
     /// Sum of the squares, ns^2.
@@ -60,19 +60,19 @@ pub struct Latency {
     pub squares_ns2: u128,
 }
 
-impl Clone for Latency {
+impl Clone for LatencyReading {
     fn clone(&self) -> Self {
         Self { histogram: self.histogram.clone(), squares_ns2: self.squares_ns2 }
     }
 }
 
-impl PartialEq for Latency {
+impl PartialEq for LatencyReading {
     fn eq(&self, other: &Self) -> bool {
         self.squares_ns2 == other.squares_ns2 && self.histogram == other.histogram
     }
 }
 
-impl Latency {
+impl LatencyReading {
     /// Ready to record without allocating.
     #[must_use]
     pub fn new() -> Self {
@@ -176,13 +176,13 @@ pub struct WayReading {
     pub runtime_ns: Ns,
     /// From the request's preparation to the return of the call that submitted it; empty for
     /// engines that submit and complete in one call.
-    pub slat: Latency,
+    pub slat: LatencyReading,
     /// From the submission to the reaping.
-    pub clat: Latency,
+    pub clat: LatencyReading,
     /// From the preparation to the reaping: the headline.
-    pub lat: Latency,
+    pub lat: LatencyReading,
     /// From the instant at which the request was due; `None` without a rate.
-    pub response: Option<Latency>,
+    pub response: Option<LatencyReading>,
     /// Bandwidth samples, KiB/s.
     pub bw: Samples,
     /// IOPS samples.
@@ -308,7 +308,7 @@ pub struct CloneReading {
     #[serde(default)]
     pub clat_families: FamilyCounts,
     /// `fsync`, `fdatasync`: from the call to its end.
-    pub sync: Latency,
+    pub sync: LatencyReading,
     /// Depth at the submission of each I/O, syncs left out.
     pub depths: DepthCounts,
     /// I/Os per submitting call.
@@ -497,6 +497,28 @@ pub struct StorageReadings {
     pub running: bool,
 }
 
+impl StorageReadings {
+    /// What failed of which clone, a sentence each.
+    #[must_use]
+    pub fn failures(&self) -> Vec<String> {
+        let failed = self.clones.iter().filter(|clone| clone.error != 0 || clone.errors_passed > 0);
+        let told = failed.map(|clone| {
+            let job = self.jobs.get(clone.job).map_or("?", |job| &job.name);
+            let passed = format!("{} I/Os failed, and the job continued", clone.errors_passed);
+            let passed = (clone.errors_passed > 0).then_some(passed);
+            let whats: Vec<String> = clone.error_text.iter().cloned().chain(passed).collect();
+            format!("{job}, clone {}: {}", clone.clone, whats.join("; "))
+        });
+        told.collect()
+    }
+
+    /// I/Os that ended, of all clones and directions.
+    #[must_use]
+    pub fn ended(&self) -> u64 {
+        self.clones.iter().flat_map(|clone| clone.ways.iter().map(|way| way.ios)).sum()
+    }
+}
+
 /// One instant of a run, for the progress line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StorageLive {
@@ -521,8 +543,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn of(values: &[u64]) -> Latency {
-        let mut latency = Latency::new();
+    fn of(values: &[u64]) -> LatencyReading {
+        let mut latency = LatencyReading::new();
         values.iter().for_each(|&ns| latency.record(ns));
         latency
     }
@@ -533,7 +555,7 @@ mod tests {
         let stddev = latency.stddev_ns().unwrap();
         assert!((stddev - (32.0_f64 / 7.0).sqrt()).abs() < 1e-12, "{stddev}");
         assert_eq!(of(&[7]).stddev_ns(), Some(0.0));
-        assert_eq!(Latency::new().stddev_ns(), None);
+        assert_eq!(LatencyReading::new().stddev_ns(), None);
     }
 
     #[test]
@@ -555,7 +577,7 @@ mod tests {
 
         #[test]
         fn n_equal_durations_are_n_records(ns in 0_u64..1 << 40, n in 1_u64..100) {
-            let mut many = Latency::new();
+            let mut many = LatencyReading::new();
             many.record_n(ns, n);
             prop_assert_eq!(many, of(&vec![ns; n as usize]));
         }

@@ -9,6 +9,7 @@ pub use state::{Precondition, PreconditionOptions, Steady, SteadyMetric};
 
 use crate::readings::{DIRECTIONS, Way};
 use assay_measure::clock::Ns;
+use assay_measure::snapshot::SettingLine;
 use std::path::PathBuf;
 
 /// All that one command line asks for.
@@ -20,6 +21,28 @@ pub struct Invocation {
     pub jobs: Vec<Job>,
     /// What to do with the results, and other options of the command line alone.
     pub output: OutputOptions,
+    /// Text of each job file and include, in the order of reading.
+    pub files: Vec<String>,
+    /// The file that the usual jobs make and remove.
+    pub scratch: Option<PathBuf>,
+}
+
+impl Invocation {
+    /// All options as given, with the job or section that has them.
+    #[must_use]
+    pub fn settings(&self) -> Vec<SettingLine> {
+        let global = self.global_options.iter().map(|given| ("global", "global", given));
+        let own = self
+            .jobs
+            .iter()
+            .flat_map(|job| job.given.iter().map(|given| (job.name.as_str(), job.origin.as_str(), given)));
+        let setting = |(job, origin, (name, value)): (&str, &str, &Given)| SettingLine {
+            name: format!("{job}.{name}"),
+            value: value.clone().unwrap_or_default(),
+            origin: origin.to_owned(),
+        };
+        global.chain(own).map(setting).collect()
+    }
 }
 
 /// An option as it was typed; no value for a bare flag.
@@ -343,7 +366,7 @@ pub struct RingWishes {
 assay_measure::with_defaults! {
     /// Names and sizes of files.
     #[derive(Clone, Debug, PartialEq)]
-    pub struct FileOptions {
+    pub struct JobFileOptions {
         /// `filename`, split at its colons; empty: names are made up.
         pub names: Vec<PathBuf>,
         /// `filename_format`; `None`: `$jobname.$jobnum.$filenum`.
@@ -644,7 +667,7 @@ pub struct Options {
     /// Options of io_uring.
     pub ring: RingWishes,
     /// Files.
-    pub files: FileOptions,
+    pub files: JobFileOptions,
     /// Their state before the run.
     pub precondition: PreconditionOptions,
     /// Offsets.

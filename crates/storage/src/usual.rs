@@ -1,23 +1,16 @@
 //! The measurement of a place when no jobs are given: random reads of database blocks, one at a time and then many.
 
-use super::spec::{Amount, Invocation, IoEngine, Job, Mode, Options};
+use super::spec::IoEngine;
 use assay_block::{LaneEngine, Lanes, LanesOptions, UringMode};
-use assay_run::engine::EngineError;
-use std::path::Path;
-use std::time::Duration;
+use assay_run::host::random_u32;
+use std::path::{Path, PathBuf};
 
-/// Bytes of the scratch file.
-const FILE_BYTES: u64 = 128 << 20;
-/// The block of most databases.
-const BLOCK_BYTES: u32 = 8192;
-/// I/Os kept in flight by the first job and by the second.
-const DEPTHS: [u32; 2] = [1, 32];
-
+/// Of each of the two jobs, s.
+const RUNTIME_S: u32 = 20;
 /// What carries the usual jobs: io_uring, and where this host refuses it libaio, then psync; and why it is not the first.
-#[must_use]
-pub fn engine() -> (IoEngine, Option<String>) {
+fn engine() -> (IoEngine, Option<String>) {
     let refused = |engine| {
-        let options = LanesOptions { lanes: 1, lane_bytes: BLOCK_BYTES as usize, files: Vec::new(), engine };
+        let options = LanesOptions { lanes: 1, lane_bytes: 8192, files: Vec::new(), engine };
         Lanes::open(options).err().map(|error| error.to_string())
     };
     let Some(why) = refused(LaneEngine::Uring(UringMode::default())) else {
@@ -31,41 +24,64 @@ pub fn engine() -> (IoEngine, Option<String>) {
     (IoEngine::Psync, Some(told))
 }
 
-/// The usual jobs in the directory `place`, for about `time` together.
-pub(super) fn jobs(place: &Path, time: Duration) -> Result<Invocation, EngineError> {
-    if !place.is_dir() {
-        return Err(EngineError::Usage(format!(
-            "{} is not a directory: name a directory for a scratch file, or give jobs",
-            place.display()
-        )));
-    }
-    let file = place.join(format!(".assay-io-{}", std::process::id()));
-    let (engine, description) = engine();
-    let each_ns = time.as_nanos() as u64 / DEPTHS.len() as u64;
-    let job = |(wave, depth): (usize, &u32)| {
-        let mut options =
-            Options { clones: 1, engine, description: description.clone(), stonewall: wave > 0, ..Options::default() };
-        options.files.names = vec![file.clone()];
-        options.files.size = Some(Amount::Bytes(FILE_BYTES));
-        options.files.direct = true;
-        options.files.unlink = true;
-        options.pattern.mode = Mode::RandRead;
-        // Each job takes blocks of its own: a cache in the array would make the later one look faster.
-        options.pattern.seed = Some(u64::from(*depth));
-        options.pattern.blocks.iter_mut().for_each(|blocks| {
-            (blocks.min, blocks.max) = (BLOCK_BYTES, BLOCK_BYTES);
-        });
-        options.pace.depth = *depth;
-        options.pace.time_based = true;
-        options.pace.runtime_ns = Some(each_ns.max(1));
-        Job {
-            name: format!("randread-depth-{depth}"),
-            origin: "the usual jobs".to_owned(),
-            wave: wave as u32,
-            group: wave as u32,
-            options,
-            ..Job::default()
-        }
+/// Where the first word is a directory, the usual jobs in it: random reads of database blocks in a scratch file there, one at a time and
+/// then many, and the file removed. The other words (`--output-format`, `-o`, ...) stay. With the words come the scratch file's name, if
+/// there is to be one, and why the engine is not the first choice.
+pub(super) fn expanded(words: &[String]) -> (Vec<String>, Option<PathBuf>, Option<String>) {
+    let Some((first, rest)) =
+        words.split_first().filter(|(first, _)| !first.starts_with('-') && Path::new(first).is_dir())
+    else {
+        return (words.to_vec(), None, None);
     };
-    Ok(Invocation { jobs: DEPTHS.iter().enumerate().map(job).collect(), ..Invocation::default() })
+    let file = Path::new(first).join(format!("assay-io-{:08x}.scratch", random_u32()));
+    // A colon would end the name.
+    let name = file.to_string_lossy().replace(':', "\\:");
+    let mut all = vec![
+        format!("--filename={name}"),
+        "--size=1g".to_owned(),
+        "--rw=randread".to_owned(),
+        "--bs=8k".to_owned(),
+        "--direct=1".to_owned(),
+        "--time_based".to_owned(),
+        format!("--runtime={RUNTIME_S}"),
+        "--unlink=1".to_owned(),
+    ];
+    let mut why = None;
+    if !rest.iter().any(|word| word.starts_with("--ioengine")) {
+        let (engine, refused) = engine();
+        all.push(format!("--ioengine={}", engine.name()));
+        // So the reports say it too.
+        all.extend(refused.iter().map(|why| format!("--description={why}")));
+        why = refused;
+    }
+    all.extend(rest.iter().cloned());
+    let is_seeded = rest.iter().any(|word| word.contains("rand"));
+    for depth in ["1", "32"] {
+        all.push(format!("--name=randread-depth-{depth}"));
+        all.push(format!("--iodepth={depth}"));
+        all.push("--stonewall".to_owned());
+        // Blocks of its own: a cache in the array would make the later job look faster on those of the earlier.
+        all.extend((!is_seeded).then(|| format!("--randseed={depth}")));
+    }
+    (all, Some(file), why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_stands_for_two_jobs_and_other_words_stay() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let place = dir.path().to_string_lossy().into_owned();
+        let (words, scratch, _) = expanded(&[place.clone(), "--runtime=1".to_owned()]);
+        assert!(scratch.is_some_and(|file| file.starts_with(&place)));
+        assert!(words[0].starts_with(&format!("--filename={place}/")));
+        assert!(words.iter().any(|word| word == "--runtime=1"));
+        assert_eq!(words.iter().filter(|word| word.starts_with("--name=")).count(), 2);
+        for kept in [&["job.fio"][..], &["--name=a", place.as_str()], &[]] {
+            let kept: Vec<String> = kept.iter().map(|word| (*word).to_owned()).collect();
+            assert_eq!(expanded(&kept), (kept, None, None));
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use crate::curve::{amount, held_text};
 use crate::info::{Curve, SweepInfo};
-use crate::step::{Place, Step};
+use crate::step::{StepPlace, SweepStep};
 use assay_measure::record::{Advice, Figure, Record};
 use assay_measure::rule::Rule;
 use assay_measure::units::fixed;
@@ -86,14 +86,14 @@ pub(crate) fn advise(info: &SweepInfo) -> Vec<Advice> {
 pub(crate) fn over_records(records: &[&Record]) -> Vec<Advice> {
     let steps = steps_of(records);
     let mut found = Vec::new();
-    let mut done: Vec<&Step> = Vec::new();
+    let mut done: Vec<&SweepStep> = Vec::new();
     for step in &steps {
-        let alike = |other: &&Step| other.place.over == step.place.over && other.place.cpus == step.place.cpus;
+        let alike = |other: &&SweepStep| other.place.over == step.place.over && other.place.cpus == step.place.cpus;
         if done.iter().any(alike) {
             continue;
         }
         done.push(step);
-        let mut curve: Vec<&Step> = steps.iter().filter(alike).filter(|step| step.counts()).collect();
+        let mut curve: Vec<&SweepStep> = steps.iter().filter(alike).filter(|step| step.counts()).collect();
         curve.sort_by_key(|step| step.place.sessions);
         found.extend(level(&curve, 0.0).map(|pair| pair.saturated(&step.place.over)));
     }
@@ -102,7 +102,7 @@ pub(crate) fn over_records(records: &[&Record]) -> Vec<Advice> {
 }
 
 /// Records as steps: what differs between them is what was swept.
-fn steps_of(records: &[&Record]) -> Vec<Step> {
+fn steps_of(records: &[&Record]) -> Vec<SweepStep> {
     /// Settings that are the load itself, or do not change what is done.
     const LOAD: [&str; 9] =
         ["THREADS_PER_SCHEMA", "SCHEMAS", "SEED", "RUN_TIME", "WARMUP", "TARGET", "DRIVER_THREADS", "LABEL", "PG_SET"];
@@ -128,9 +128,13 @@ fn steps_of(records: &[&Record]) -> Vec<Step> {
         if records.iter().any(|other| other.run.engine != record.run.engine) {
             over.insert("target".to_owned(), record.run.engine.clone());
         }
-        let place =
-            Place { sessions: record.run.sessions, cpus: record.os.cpus_count.clone(), over, ..Place::default() };
-        let mut step = Step::of(place, record);
+        let place = StepPlace {
+            sessions: record.run.sessions,
+            cpus: record.os.cpus_count.clone(),
+            over,
+            ..StepPlace::default()
+        };
+        let mut step = SweepStep::of(place, record);
         step.confined_busy_pct = Figure::na("not confined");
         if step.verdict == "imported" {
             step.verdict = "complete".to_owned();
@@ -160,9 +164,9 @@ fn projected(curve: &Curve) -> Option<Advice> {
 }
 
 /// The first stretch from `knee` on with more load, the same throughput, and latency in proportion.
-fn level<'a>(steps: &[&'a Step], knee: f64) -> Option<Pair<'a>> {
+fn level<'a>(steps: &[&'a SweepStep], knee: f64) -> Option<Pair<'a>> {
     steps.iter().enumerate().find_map(|(at, to)| {
-        let far = |from: &&&Step| {
+        let far = |from: &&&SweepStep| {
             let sessions = from.place.sessions as f64;
             sessions >= knee.max(1.0) && to.place.sessions as f64 >= LOAD * sessions
         };
@@ -177,15 +181,15 @@ fn level<'a>(steps: &[&'a Step], knee: f64) -> Option<Pair<'a>> {
 
 /// Two steps with the numbers a rule reads.
 struct Pair<'a> {
-    from: &'a Step,
-    to: &'a Step,
+    from: &'a SweepStep,
+    to: &'a SweepStep,
     rate: f64,
     latency: f64,
 }
 
 impl<'a> Pair<'a> {
-    fn new(from: &'a Step, to: &'a Step) -> Option<Self> {
-        let ratio = |of: fn(&Step) -> &Figure| {
+    fn new(from: &'a SweepStep, to: &'a SweepStep) -> Option<Self> {
+        let ratio = |of: fn(&SweepStep) -> &Figure| {
             let before = of(from).value().filter(|value| *value > 0.0)?;
             Some(of(to).value()? / before)
         };
@@ -276,7 +280,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-fn busy_figure(step: &Step) -> Figure {
+fn busy_figure(step: &SweepStep) -> Figure {
     match step.busy_pct() {
         Some(busy) => Figure::decimal(busy),
         None => Figure::na("CPU use unknown"),
@@ -288,26 +292,27 @@ fn number(figure: &Figure) -> String {
 }
 
 /// R9, or R10 where the CPUs may be the limit: the first level stretch from the knee on.
-fn saturated(curve: &Curve, steps: &[&Step]) -> Option<Advice> {
+fn saturated(curve: &Curve, steps: &[&SweepStep]) -> Option<Advice> {
     let knee = curve.knee.load.value()?;
     level(steps, knee).map(|pair| pair.saturated(&curve.held))
 }
 
 /// R10 over CPUs: more of them, the best throughput of each, no gain, and all busy.
-fn cpus_without_gain(steps: &[Step]) -> Vec<Advice> {
-    let mut best: Vec<&Step> = Vec::new();
+fn cpus_without_gain(steps: &[SweepStep]) -> Vec<Advice> {
+    let mut best: Vec<&SweepStep> = Vec::new();
     for step in steps.iter().filter(|step| step.counts()) {
         let Some(cpus) = step.place.cpus.value() else {
             continue;
         };
-        let same = |other: &&mut &Step| other.place.over == step.place.over && other.place.cpus.value() == Some(cpus);
+        let same =
+            |other: &&mut &SweepStep| other.place.over == step.place.over && other.place.cpus.value() == Some(cpus);
         match best.iter_mut().find(same) {
             Some(kept) if kept.ops_per_s.value() < step.ops_per_s.value() => *kept = step,
             Some(_) => {}
             None => best.push(step),
         }
     }
-    let cpus = |step: &Step| step.place.cpus.value().unwrap_or(0.0);
+    let cpus = |step: &SweepStep| step.place.cpus.value().unwrap_or(0.0);
     let mut found = Vec::new();
     for to in &best {
         let fewer = best

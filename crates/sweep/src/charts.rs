@@ -2,8 +2,8 @@
 
 use crate::curve::{amount, held_text, us_text};
 use crate::info::{Curve, SweepInfo};
-use crate::step::Step;
-use assay_measure::chart::{Axis, Chart, Drawn, Mark, Rows, Stroke, Trace};
+use crate::step::SweepStep;
+use assay_measure::chart::{Axis, Chart, ChartMark, Drawn, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, GREEN, GREY, INK, ORANGE, SKY, VERMILION};
 use assay_measure::record::Figure;
 
@@ -26,7 +26,7 @@ fn held(curve: &Curve) -> String {
 }
 
 /// The load of a step, as its curve counts it.
-fn load(step: &Step, by: &str) -> f64 {
+fn load(step: &SweepStep, by: &str) -> f64 {
     match by {
         "sessions" => step.place.sessions as f64,
         "cpus" => step.place.cpus.value().unwrap_or_default(),
@@ -59,7 +59,7 @@ fn charts_of(info: &SweepInfo, curve: &Curve, nth: usize) -> Vec<Drawn> {
         Axis::log("latency", "us"),
         "All kinds of operations together, as the client sees them, from the intended start (layer client).",
     );
-    let column = |of: &dyn Fn(&Step) -> &Figure| steps.iter().map(|step| of(step).value()).collect();
+    let column = |of: &dyn Fn(&SweepStep) -> &Figure| steps.iter().map(|step| of(step).value()).collect();
     latency.traces = vec![
         Trace::new("max", Stroke::Dotted, VERMILION, column(&|s| &s.op.us_max)),
         Trace::new("p99", Stroke::Joined, ORANGE, column(&|s| &s.op.us_p99)),
@@ -67,7 +67,7 @@ fn charts_of(info: &SweepInfo, curve: &Curve, nth: usize) -> Vec<Drawn> {
         Trace::new("mean", Stroke::Dotted, GREY, column(&|s| &s.op.us_avg)),
     ];
     if let Some(goal) = info.goal_us_p99.value() {
-        latency.limits = vec![Mark { at: goal, text: format!("goal: p99 {}", us_text(goal)) }];
+        latency.limits = vec![ChartMark { at: goal, text: format!("goal: p99 {}", us_text(goal)) }];
     }
     let mut cpu = base(
         "cpu",
@@ -97,7 +97,7 @@ fn throughput_note(traces: &[Trace]) -> String {
     told.map(|(_, text)| *text).collect::<Vec<_>>().join(" ")
 }
 
-fn throughput_traces(steps: &[&Step], loads: &[f64], curve: &Curve) -> Vec<Trace> {
+fn throughput_traces(steps: &[&SweepStep], loads: &[f64], curve: &Curve) -> Vec<Trace> {
     let rates: Vec<Option<f64>> = steps.iter().map(|step| step.ops_per_s.value()).collect();
     let off: Vec<f64> = (steps.iter())
         .map(|step| {
@@ -128,12 +128,12 @@ fn throughput_traces(steps: &[&Step], loads: &[f64], curve: &Curve) -> Vec<Trace
     traces
 }
 
-fn marks(curve: &Curve) -> Vec<Mark> {
+fn marks(curve: &Curve) -> Vec<ChartMark> {
     let mut marks = Vec::new();
     for (figure, name) in [(&curve.knee.load, "knee"), (&curve.goal.load, "highest load that keeps the goal")] {
         if let Some(at) = figure.value() {
             let text = format!("{name}: {}", amount(&curve.load, at as u64));
-            marks.push(Mark { at, text });
+            marks.push(ChartMark { at, text });
         }
     }
     marks

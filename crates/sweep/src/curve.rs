@@ -1,8 +1,8 @@
 //! From steps to curves, and the conclusions from each curve.
 
-use crate::info::{Axis, Curve, Estimate, Goal, Knee, Projection, SweepInfo, Usl};
+use crate::info::{Curve, Estimate, Goal, Knee, Projection, SweepAxis, SweepInfo, Usl};
 use crate::knee::{self, Kept, Point};
-use crate::step::Step;
+use crate::step::SweepStep;
 use crate::usl::{self, Interval, Law, Redrawn};
 use assay_measure::record::Figure;
 use assay_measure::section::number;
@@ -26,7 +26,7 @@ pub(crate) fn conclude(info: &mut SweepInfo, seed: u64) {
     info.steps = steps;
 }
 
-fn curves(info: &SweepInfo, seed: u64, steps: &mut [Step]) -> Vec<Curve> {
+fn curves(info: &SweepInfo, seed: u64, steps: &mut [SweepStep]) -> Vec<Curve> {
     let load = load_name(info);
     let mut groups: Vec<(BTreeMap<String, String>, Vec<usize>)> = Vec::new();
     for (at, step) in steps.iter().enumerate() {
@@ -42,7 +42,7 @@ fn curves(info: &SweepInfo, seed: u64, steps: &mut [Step]) -> Vec<Curve> {
 /// What the curves are drawn over: sessions if they vary, else an open loop's rate, else CPUs,
 /// else the first parameter that varies, which is no load.
 fn load_name(info: &SweepInfo) -> String {
-    let varies = |axis: &&Axis| axis.values.len() > 1 || axis.values == ["auto"];
+    let varies = |axis: &&SweepAxis| axis.values.len() > 1 || axis.values == ["auto"];
     let varying: Vec<&str> = info.axes.iter().filter(varies).map(|axis| axis.name.as_str()).collect();
     let load = LOADS.into_iter().find(|load| varying.contains(load));
     let found = load.or_else(|| varying.first().copied());
@@ -56,7 +56,7 @@ pub(crate) fn is_load(name: &str) -> bool {
 
 /// The points of the steps that count, for choosing the next load.
 #[must_use]
-pub fn points(steps: &[Step], load: impl Fn(&Step) -> u64) -> Vec<Point> {
+pub fn points(steps: &[SweepStep], load: impl Fn(&SweepStep) -> u64) -> Vec<Point> {
     let mut points: Vec<Point> = steps
         .iter()
         .filter(|step| step.counts())
@@ -80,7 +80,7 @@ pub(crate) fn held_text(held: &BTreeMap<String, String>) -> String {
     text
 }
 
-fn held(load: &str, step: &Step) -> BTreeMap<String, String> {
+fn held(load: &str, step: &SweepStep) -> BTreeMap<String, String> {
     let mut held = step.place.over.clone();
     held.insert("sessions".to_owned(), step.place.sessions.to_string());
     if let Some(cpus) = step.place.cpus.value() {
@@ -91,7 +91,7 @@ fn held(load: &str, step: &Step) -> BTreeMap<String, String> {
 }
 
 /// A step's place on its curve; of what is no load, that in the order it ran.
-pub(crate) fn load_of(load: &str, step: &Step) -> u64 {
+pub(crate) fn load_of(load: &str, step: &SweepStep) -> u64 {
     match load {
         "cpus" => step.place.cpus.value().unwrap_or(0.0) as u64,
         RATE => step.place.over.get(RATE).and_then(|rate| rate.parse().ok()).unwrap_or(0),
@@ -101,7 +101,7 @@ pub(crate) fn load_of(load: &str, step: &Step) -> u64 {
 }
 
 /// What the curve is drawn over, at a step, as tables show it.
-pub(crate) fn load_text(curve: &Curve, step: &Step) -> String {
+pub(crate) fn load_text(curve: &Curve, step: &SweepStep) -> String {
     match curve.load.as_str() {
         "sessions" => thousands(step.place.sessions),
         "cpus" => number(&step.place.cpus, 0),
@@ -115,7 +115,7 @@ fn curve(
     load: &str,
     held: BTreeMap<String, String>,
     members: &[usize],
-    steps: &mut [Step],
+    steps: &mut [SweepStep],
 ) -> Curve {
     let mut used: Vec<usize> = members.iter().copied().filter(|at| steps[*at].counts()).collect();
     used.sort_by_key(|at| load_of(load, &steps[*at]));
@@ -129,7 +129,7 @@ fn curve(
         }
     }
     let number = |at: &usize| steps[*at].place.step;
-    let curve: Vec<&Step> = used.iter().map(|at| &steps[*at]).collect();
+    let curve: Vec<&SweepStep> = used.iter().map(|at| &steps[*at]).collect();
     Curve {
         load: load.to_owned(),
         held,
@@ -153,7 +153,7 @@ pub(crate) fn amount(load: &str, n: u64) -> String {
     }
 }
 
-fn knee_of((load, per_s): (&str, &str), points: &[Point], steps: &[&Step], seed: u64) -> Knee {
+fn knee_of((load, per_s): (&str, &str), points: &[Point], steps: &[&SweepStep], seed: u64) -> Knee {
     let none = |sentence: String| Knee {
         load: Figure::na("not found"),
         low: Figure::na("not found"),
@@ -218,7 +218,7 @@ fn knee_of((load, per_s): (&str, &str), points: &[Point], steps: &[&Step], seed:
 }
 
 /// What has to be said of a step whose figures were still moving.
-fn unsettled(step: &Step) -> &'static str {
+fn unsettled(step: &SweepStep) -> &'static str {
     match step.steady.state.as_str() {
         "no" => " (that step never settled)",
         "late" => " (that step settled only inside its window)",
@@ -251,7 +251,7 @@ fn unbroken(all_judged: bool) -> &'static str {
     }
 }
 
-fn goal_of((load, per_s): (&str, &str), points: &[Point], steps: &[&Step], goal_us: Option<f64>) -> Goal {
+fn goal_of((load, per_s): (&str, &str), points: &[Point], steps: &[&SweepStep], goal_us: Option<f64>) -> Goal {
     let none = |reason: &str, sentence: String| Goal {
         load: Figure::na(reason),
         ops_per_s: Figure::na(reason),
@@ -311,7 +311,7 @@ fn goal_of((load, per_s): (&str, &str), points: &[Point], steps: &[&Step], goal_
     }
 }
 
-fn usl_of(load: &str, points: &[Point], steps: &[&Step], seed: u64) -> Usl {
+fn usl_of(load: &str, points: &[Point], steps: &[&SweepStep], seed: u64) -> Usl {
     let refused = |sentence: String| Usl { sentence, ..Usl::default() };
     if !is_load(load) {
         return refused(format!("No scalability law: {load} is not a load."));
@@ -361,7 +361,7 @@ fn usl_of(load: &str, points: &[Point], steps: &[&Step], seed: u64) -> Usl {
 }
 
 /// Why a fit may be bad.
-fn misfit(points: &[Point], steps: &[&Step], deviations: &[f64]) -> &'static str {
+fn misfit(points: &[Point], steps: &[&SweepStep], deviations: &[f64]) -> &'static str {
     const MORE: f64 = 1.1;
     let mut least = f64::INFINITY;
     for point in points {

@@ -4,19 +4,21 @@
 use crate::curve::{amount, held_text, is_load, load_of};
 use crate::info::{Curve, SweepInfo};
 use crate::metrics::fastest;
-use crate::step::Step;
-use assay_measure::kind::{Delivered, Headline, Limit, Line, Told};
+use crate::step::SweepStep;
+use assay_measure::kind::{Delivered, Headline, HeadlineFigure, HeadlineLine, Limit};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::fixed;
 
 /// The headline of a sweep.
 pub(crate) fn of(record: &Record, info: &SweepInfo) -> Headline {
     let axes: Vec<String> = (info.axes.iter()).map(|axis| format!("{} {}", axis.name, axis.values.join(","))).collect();
-    let rate = Told::new(&fastest(info), &format!("{} at the fastest step", info.per_s()));
-    let mut rows = vec![Line::of("Rate", vec![rate], "n/a (no step is valid)")];
-    for (title, line) in [("Knee", knee as fn(&SweepInfo, &Curve) -> Option<Line>), ("Goal for p99", goal)] {
+    let rate = HeadlineFigure::new(&fastest(info), &format!("{} at the fastest step", info.per_s()));
+    let mut rows = vec![HeadlineLine::of("Rate", vec![rate], "n/a (no step is valid)")];
+    for (title, line) in [("Knee", knee as fn(&SweepInfo, &Curve) -> Option<HeadlineLine>), ("Goal for p99", goal)] {
         let lines = info.curves.iter().filter_map(|curve| line(info, curve));
-        rows.extend(lines.enumerate().map(|(nth, line)| Line { title: if nth == 0 { title } else { "" }, ..line }));
+        rows.extend(
+            lines.enumerate().map(|(nth, line)| HeadlineLine { title: if nth == 0 { title } else { "" }, ..line }),
+        );
     }
     Headline {
         tested: format!(
@@ -30,7 +32,7 @@ pub(crate) fn of(record: &Record, info: &SweepInfo) -> Headline {
         steadiness: steadiness(info),
         limit: limit(info),
         verbatim: Vec::new(),
-        again: String::new(),
+        rerun_command: String::new(),
         next: Vec::new(),
     }
 }
@@ -90,26 +92,26 @@ fn lead(curve: &Curve) -> String {
 }
 
 /// A load with its unit, in the number of it there is.
-fn load_told(curve: &Curve, load: &Figure) -> Told {
+fn load_told(curve: &Curve, load: &Figure) -> HeadlineFigure {
     let text = amount(&curve.load, load.value().unwrap_or_default() as u64);
     let unit = text.split_once(' ').map_or("", |(_, unit)| unit);
-    Told::new(load, unit)
+    HeadlineFigure::new(load, unit)
 }
 
-fn line(curve: &Curve, told: Vec<Told>, sentence: &str) -> Line {
-    Line { lead: lead(curve), ..Line::of("", told, sentence) }
+fn line(curve: &Curve, told: Vec<HeadlineFigure>, sentence: &str) -> HeadlineLine {
+    HeadlineLine { lead: lead(curve), ..HeadlineLine::of("", told, sentence) }
 }
 
-fn knee(info: &SweepInfo, curve: &Curve) -> Option<Line> {
-    let told = vec![load_told(curve, &curve.knee.load), Told::new(&curve.knee.ops_per_s, &info.per_s())];
+fn knee(info: &SweepInfo, curve: &Curve) -> Option<HeadlineLine> {
+    let told = vec![load_told(curve, &curve.knee.load), HeadlineFigure::new(&curve.knee.ops_per_s, &info.per_s())];
     is_load(&curve.load).then(|| line(curve, told, &curve.knee.sentence))
 }
 
-fn goal(info: &SweepInfo, curve: &Curve) -> Option<Line> {
+fn goal(info: &SweepInfo, curve: &Curve) -> Option<HeadlineLine> {
     let told = vec![
         load_told(curve, &curve.goal.load),
-        Told::new(&curve.goal.ops_per_s, &info.per_s()),
-        Told::new(&curve.goal.us_p99, "us p99 there"),
+        HeadlineFigure::new(&curve.goal.ops_per_s, &info.per_s()),
+        HeadlineFigure::new(&curve.goal.us_p99, "us p99 there"),
     ];
     (!curve.goal.sentence.is_empty()).then(|| line(curve, told, &curve.goal.sentence))
 }
@@ -143,7 +145,7 @@ fn steadiness(info: &SweepInfo) -> String {
 
 /// The step that a sweep is about, and what it is there: the highest load that keeps its goal, else the knee, else the
 /// one with most operations.
-fn foremost(info: &SweepInfo) -> Option<(&Step, &'static str)> {
+fn foremost(info: &SweepInfo) -> Option<(&SweepStep, &'static str)> {
     let at = |curve: &Curve, load: &Figure, what| {
         let load = load.value()? as u64;
         let mut members = info.members(curve).into_iter();
@@ -154,7 +156,7 @@ fn foremost(info: &SweepInfo) -> Option<(&Step, &'static str)> {
         at(curve, &curve.goal.load, "the highest load that keeps the goal")
             .or_else(|| at(curve, &curve.knee.load, "the knee"))
     });
-    let rate = |step: &Step| step.ops_per_s.value().unwrap_or(0.0);
+    let rate = |step: &SweepStep| step.ops_per_s.value().unwrap_or(0.0);
     let counted = info.steps.iter().filter(|step| step.counts());
     let most = counted.max_by(|a, b| rate(a).total_cmp(&rate(b)));
     by_curve.or_else(|| most.map(|step| (step, "the fastest")))

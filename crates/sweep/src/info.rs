@@ -1,6 +1,6 @@
 //! A sweep in a record.
 
-use crate::step::Step;
+use crate::step::SweepStep;
 use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Part};
 use std::collections::BTreeMap;
@@ -13,14 +13,14 @@ pub struct SweepInfo {
     /// The plural name of its workload's operations; empty (older records): operations.
     pub operations: String,
     /// What varied: name and the values asked for, or `auto`.
-    pub axes: Vec<Axis>,
+    pub axes: Vec<SweepAxis>,
     /// Goal for the 99th percentile of the operation latency, us; n/a (not asked for).
     #[serde(alias = "goal_p99_us")]
     pub goal_us_p99: Figure,
     /// The rules by which it was judged, in words.
     pub rules: BTreeMap<String, String>,
     /// Every step in the order it ran.
-    pub steps: Vec<Step>,
+    pub steps: Vec<SweepStep>,
     /// The curves, each over one load with everything else constant.
     pub curves: Vec<Curve>,
 }
@@ -39,7 +39,7 @@ impl SweepInfo {
     }
 
     /// The steps of a curve, by rising load.
-    pub(crate) fn members(&self, curve: &Curve) -> Vec<&Step> {
+    pub(crate) fn members(&self, curve: &Curve) -> Vec<&SweepStep> {
         let find = |number: &u64| self.steps.iter().find(|step| step.place.step == *number);
         curve.steps.iter().filter_map(find).collect()
     }
@@ -48,7 +48,7 @@ impl SweepInfo {
 /// Something that varied.
 #[figures]
 #[derive(Eq)]
-pub struct Axis {
+pub struct SweepAxis {
     /// `sessions`, `cpus` or a parameter.
     pub name: String,
     /// Its values, as given.

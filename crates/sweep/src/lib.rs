@@ -24,9 +24,9 @@ mod usl;
 mod tests;
 
 pub use curve::points;
-pub use info::{Axis, Curve, Estimate, Goal, Knee, Projection, SweepInfo, Usl};
+pub use info::{Curve, Estimate, Goal, Knee, Projection, SweepAxis, SweepInfo, Usl};
 pub use knee::Point;
-pub use step::{Place, Step, StepLatency};
+pub use step::{StepLatency, StepPlace, SweepStep};
 pub use under_way::UnderWay;
 
 use assay_measure::chart::Drawn;

@@ -2,7 +2,7 @@
 
 use crate::curve::{RATE, amount, held_text, is_load, load_of, load_text};
 use crate::info::{Curve, Estimate, SweepInfo, Usl};
-use crate::step::Step;
+use crate::step::SweepStep;
 use assay_measure::record::metric::{Better, Group, lower, plain};
 use assay_measure::record::{Figure, Metric};
 
@@ -98,7 +98,7 @@ fn fitted(usl: &Usl) -> Vec<Metric> {
 }
 
 /// The figures of one step, by the keys that its own record has where it has them.
-fn measured(step: &Step) -> Vec<Metric> {
+fn measured(step: &SweepStep) -> Vec<Metric> {
     let of = Group::Operation;
     vec![
         higher(of, "ops_per_s", "operations", &step.ops_per_s),

@@ -1,8 +1,8 @@
 //! What two sweeps must have in common for one knee to be held against the other.
 
 use crate::curve::us_text;
-use crate::info::{Axis, SweepInfo};
-use crate::step::Step;
+use crate::info::{SweepAxis, SweepInfo};
+use crate::step::SweepStep;
 use assay_measure::kind::{Check, Finding};
 
 /// Windows within this of each other count as equally long.
@@ -28,7 +28,7 @@ pub(crate) fn checks(a: &SweepInfo, b: &SweepInfo) -> Vec<Check> {
     all.push(Check::text("goal for p99", &goal(a), &goal(b), Finding::Forbids));
     let window = |info| most(info, |step| step.elapsed_s.value());
     all.push(Check::near("time of a step, s", window(a), window(b), LENGTH_RATIO, Finding::Tolerable));
-    let gets = |step: &Step| {
+    let gets = |step: &SweepStep| {
         let gets = step.logical_reads_blocks_per_s.value()?;
         Some(gets / step.ops_per_s.value().filter(|rate| *rate > 0.0)?)
     };
@@ -44,13 +44,13 @@ pub(crate) fn checks(a: &SweepInfo, b: &SweepInfo) -> Vec<Check> {
 
 /// What a list asked for; one value throughout where it did not vary.
 fn values(info: &SweepInfo, name: &str) -> String {
-    let of = |axis: &&Axis| axis.name == name;
+    let of = |axis: &&SweepAxis| axis.name == name;
     let found = info.axes.iter().find(of);
     found.map_or_else(|| "not varied".to_owned(), |axis| axis.values.join(","))
 }
 
 /// The most of any step that counts.
-fn most(info: &SweepInfo, of: impl Fn(&Step) -> Option<f64>) -> Option<f64> {
+fn most(info: &SweepInfo, of: impl Fn(&SweepStep) -> Option<f64>) -> Option<f64> {
     let counted = info.steps.iter().filter(|step| step.counts());
     counted.filter_map(of).max_by(f64::total_cmp)
 }

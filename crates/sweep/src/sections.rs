@@ -2,7 +2,7 @@
 
 use crate::curve::{UNTESTED, amount, held_text, load_text, us_text};
 use crate::info::{Curve, Estimate, SweepInfo};
-use crate::step::{self, Step};
+use crate::step::{self, SweepStep};
 use assay_measure::record::{Figure, Record};
 use assay_measure::section::{Align, Cell, Sections, common, number};
 use assay_measure::units::{fixed, significant, thousands};
@@ -101,7 +101,7 @@ fn figures(page: &mut Sections, info: &SweepInfo, curve: &Curve) {
 }
 
 /// A curve whose smallest loads have less data to touch compares unlike things there: says so.
-fn active_data(curve: &Curve, steps: &[&Step]) -> Option<String> {
+fn active_data(curve: &Curve, steps: &[&SweepStep]) -> Option<String> {
     if curve.load != "sessions" {
         return None;
     }
@@ -130,7 +130,7 @@ fn titles<const N: usize>(titles: [&str; N]) -> Vec<(&str, Align)> {
     all
 }
 
-fn throughput(page: &mut Sections, (info, curve): (&SweepInfo, &Curve), steps: &[&Step]) {
+fn throughput(page: &mut Sections, (info, curve): (&SweepInfo, &Curve), steps: &[&SweepStep]) {
     let rate = info.per_s().replace("operations", "ops");
     let titles = titles([
         &curve.load,
@@ -166,7 +166,7 @@ fn throughput(page: &mut Sections, (info, curve): (&SweepInfo, &Curve), steps: &
 }
 
 /// `1.00`, with a mark where the law does not hold.
-fn little(step: &Step) -> Cell {
+fn little(step: &SweepStep) -> Cell {
     let mut cell = Cell::figure(&step.little_ratio, 3);
     let ratio = step.little_ratio.value();
     if ratio.is_some_and(|ratio| (ratio - 1.0).abs() > step::LITTLE) {
@@ -175,7 +175,7 @@ fn little(step: &Step) -> Cell {
     cell
 }
 
-fn latency(page: &mut Sections, curve: &Curve, steps: &[&Step]) {
+fn latency(page: &mut Sections, curve: &Curve, steps: &[&SweepStep]) {
     let titles = titles([
         &curve.load,
         "mean",
@@ -212,8 +212,8 @@ fn latency(page: &mut Sections, curve: &Curve, steps: &[&Step]) {
 }
 
 /// A bar for each step, and where the law says it should end.
-fn chart(page: &mut Sections, (info, curve): (&SweepInfo, &Curve), steps: &[&Step]) {
-    let rate = |step: &Step| step.ops_per_s.value().unwrap_or(0.0);
+fn chart(page: &mut Sections, (info, curve): (&SweepInfo, &Curve), steps: &[&SweepStep]) {
+    let rate = |step: &SweepStep| step.ops_per_s.value().unwrap_or(0.0);
     let fitted = |at: usize| curve.usl.fitted_ops_per_s.get(at).and_then(Figure::value);
     let most = steps.iter().map(|step| rate(step)).fold(0.0, f64::max);
     if most <= 0.0 {
@@ -322,6 +322,6 @@ fn steps_of(page: &mut Sections, info: &SweepInfo) {
     }
 }
 
-fn steady_s(step: &Step) -> f64 {
+fn steady_s(step: &SweepStep) -> f64 {
     step.steady.window_s.value().unwrap_or(0.0)
 }

@@ -13,7 +13,7 @@ const LEAST_IO: f64 = 0.1;
 
 /// The place of a step in its sweep.
 #[figures]
-pub struct Place {
+pub struct StepPlace {
     /// From 1, in the order they ran.
     pub step: u64,
     /// The step's run directory, relative to the sweep's.
@@ -28,9 +28,9 @@ pub struct Place {
 
 /// One step with its figures. Rates are those of the measured window.
 #[figures]
-pub struct Step {
+pub struct SweepStep {
     /// Which step.
-    pub place: Place,
+    pub place: StepPlace,
     /// `complete`, `incomplete` or `invalid` as the record says, or `failed`.
     pub verdict: String,
     /// Why it is not complete.
@@ -99,10 +99,10 @@ pub struct StepLatency {
     pub us_max: Figure,
 }
 
-impl Step {
+impl SweepStep {
     /// The figures of a record.
     #[must_use]
-    pub fn of(place: Place, record: &Record) -> Self {
+    pub fn of(place: StepPlace, record: &Record) -> Self {
         let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
         let load = |name: &str| {
             let row = record.instance.load_profile.iter().find(|row| row.name == name);
@@ -167,7 +167,7 @@ impl Step {
 
     /// A step that could not be run, with the reason.
     #[must_use]
-    pub fn failed(place: Place, reason: &str) -> Self {
+    pub fn failed(place: StepPlace, reason: &str) -> Self {
         Self {
             place,
             verdict: "failed".to_owned(),

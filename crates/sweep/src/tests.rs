@@ -3,17 +3,17 @@
 mod maths;
 
 use crate::usl::Law;
-use crate::{Axis, Place, Step, StepLatency, Sweep, SweepInfo, advice, curve as curves};
-use assay_measure::kind::{Finding, Kind as _, figure};
+use crate::{StepLatency, StepPlace, Sweep, SweepAxis, SweepInfo, SweepStep, advice, curve as curves};
+use assay_measure::kind::{Finding, Kind as _, attach_metrics};
 use assay_measure::record::metric::find;
 use assay_measure::record::steady::Steady;
 use assay_measure::record::{Advice, Figure, Record};
 use std::collections::BTreeMap;
 
 /// A step as a record would give it.
-fn step(number: u64, sessions: u64, rate: f64) -> Step {
-    Step {
-        place: Place {
+fn step(number: u64, sessions: u64, rate: f64) -> SweepStep {
+    SweepStep {
+        place: StepPlace {
             step: number,
             directory: format!("step-{number:02}"),
             sessions,
@@ -33,7 +33,7 @@ fn step(number: u64, sessions: u64, rate: f64) -> Step {
         confined_busy_pct: Figure::na("not confined"),
         system_cpu_us_per_io: 5.0.into(),
         steady: Steady { state: "yes".to_owned(), ..Steady::default() },
-        ..Step::default()
+        ..SweepStep::default()
     }
 }
 
@@ -42,7 +42,7 @@ fn info(axes: &[(&str, &[&str])]) -> SweepInfo {
         target: "native:data".to_owned(),
         axes: axes
             .iter()
-            .map(|(name, values)| Axis {
+            .map(|(name, values)| SweepAxis {
                 name: (*name).to_owned(),
                 values: values.iter().map(|v| (*v).to_owned()).collect(),
             })
@@ -67,7 +67,7 @@ impl std::ops::Deref for Swept {
     }
 }
 
-fn build(info: SweepInfo, steps: Vec<Step>) -> Swept {
+fn build(info: SweepInfo, steps: Vec<SweepStep>) -> Swept {
     let mut info = SweepInfo { steps, ..info };
     curves::conclude(&mut info, 7);
     Swept { advice: advice::advise(&info), info }
@@ -82,7 +82,7 @@ fn record(swept: &Swept) -> Record {
     run.started = "2026-01-01T00:00:00Z".to_owned();
     (run.seed, run.verdict) = (7, "complete".to_owned());
     record.parts.put(&swept.info);
-    figure(&Sweep, &mut record);
+    attach_metrics(&Sweep, &mut record);
     record
 }
 
@@ -93,7 +93,7 @@ fn render(swept: &Swept) -> String {
 const SESSIONS: (&str, &[&str]) = ("sessions", &["1", "2", "4", "8", "16", "32"]);
 
 /// 1 to 32 sessions, level from 8 on.
-fn saturating() -> Vec<Step> {
+fn saturating() -> Vec<SweepStep> {
     let rates = [1000.0, 1950.0, 3700.0, 6400.0, 6500.0, 6450.0];
     let steps = rates.iter().enumerate();
     steps.map(|(at, rate)| step(at as u64 + 1, 1 << at, *rate)).collect()
@@ -133,7 +133,7 @@ fn a_workload_names_its_operations() {
 #[test]
 fn a_rate_that_rises_on_busy_cpus_is_limited_by_them() {
     let limit = |busy: f64| {
-        let mut steps: Vec<Step> = saturating().into_iter().take(3).collect();
+        let mut steps: Vec<SweepStep> = saturating().into_iter().take(3).collect();
         steps.iter_mut().for_each(|step| step.host_busy_pct = busy.into());
         let found = build(info(&[SESSIONS]), steps);
         Sweep.headline(&record(&found)).limit.what
@@ -163,7 +163,7 @@ fn a_sweep_finds_knee_goal_and_advice() {
 
 #[test]
 fn advice_r9_is_silent_while_throughput_rises_or_latency_does_not() {
-    let rising: Vec<Step> = (0..5).map(|at| step(at + 1, 1 << at, 1000.0 * 1.2_f64.powi(at as i32))).collect();
+    let rising: Vec<SweepStep> = (0..5).map(|at| step(at + 1, 1 << at, 1000.0 * 1.2_f64.powi(at as i32))).collect();
     assert!(build(info(&[SESSIONS]), rising).advice.is_empty());
     let mut odd = saturating();
     for step in &mut odd {
@@ -228,7 +228,7 @@ fn advice_r10_on_cpus_that_brought_nothing() {
 fn steps_that_do_not_count_are_kept_and_left_out_of_the_curve() {
     let mut steps = saturating();
     steps[2].verdict = "invalid".to_owned();
-    steps[5] = Step::failed(steps[5].place.clone(), "CACHE_MB is too small");
+    steps[5] = SweepStep::failed(steps[5].place.clone(), "CACHE_MB is too small");
     let sweep = build(info(&[SESSIONS]), steps);
     assert_eq!(sweep.steps.len(), 6);
     assert_eq!(sweep.curves[0].steps, [1, 2, 4, 5]);
@@ -259,7 +259,7 @@ fn each_combination_has_its_curve() {
 #[test]
 fn what_is_no_load_makes_one_table_and_no_knee() {
     let values = ["4", "16", "64", "256"];
-    let mut steps: Vec<Step> = (1..=4).map(|n| step(n, 8, 1000.0 * n as f64)).collect();
+    let mut steps: Vec<SweepStep> = (1..=4).map(|n| step(n, 8, 1000.0 * n as f64)).collect();
     for (step, value) in steps.iter_mut().zip(values) {
         step.place.over.insert("CACHE_MB".to_owned(), value.to_owned());
     }
@@ -337,7 +337,7 @@ fn a_hard_limit_is_no_scalability_law_unless_the_steps_are_noisy() {
 #[test]
 fn projections_are_labelled_and_lie_beyond_the_last_step() {
     let law = Law { lambda: 1000.0, sigma: 0.05, kappa: 0.0001 };
-    let steps: Vec<Step> = (0..6).map(|at| step(at + 1, 1 << at, law.at((1_u64 << at) as f64))).collect();
+    let steps: Vec<SweepStep> = (0..6).map(|at| step(at + 1, 1 << at, law.at((1_u64 << at) as f64))).collect();
     let sweep = build(info(&[SESSIONS]), steps);
     let usl = &sweep.curves[0].usl;
     assert!(usl.fitted, "{}", usl.sentence);
@@ -358,7 +358,7 @@ fn the_text_is_as_reviewed() {
     info.goal_us_p99 = 5000.0.into();
     let rates = [1000.0, 1900.0, 3500.0, 5700.0, 7100.0, 6900.0];
     let numbered = rates.iter().enumerate();
-    let mut steps: Vec<Step> = numbered.map(|(at, rate)| step(at as u64 + 1, 1 << at, *rate)).collect();
+    let mut steps: Vec<SweepStep> = numbered.map(|(at, rate)| step(at as u64 + 1, 1 << at, *rate)).collect();
     steps[1].steady.state = "no".to_owned();
     steps[1].steady.window_s = 5.0.into();
     steps[1].steady.range_ratio = 0.31.into();
@@ -369,8 +369,10 @@ fn the_text_is_as_reviewed() {
 #[test]
 fn loads_that_touch_less_data_are_named() {
     let rates = [1000.0, 1900.0, 3500.0, 5700.0];
-    let steps = |blocks: [u64; 4]| -> Vec<Step> {
-        (0..4).map(|at| Step { active_blocks: blocks[at].into(), ..step(at as u64 + 1, 1 << at, rates[at]) }).collect()
+    let steps = |blocks: [u64; 4]| -> Vec<SweepStep> {
+        (0..4)
+            .map(|at| SweepStep { active_blocks: blocks[at].into(), ..step(at as u64 + 1, 1 << at, rates[at]) })
+            .collect()
     };
     let text = render(&build(info(&[SESSIONS]), steps([8192, 16384, 32768, 32768])));
     assert!(text.contains("Less data to touch at 1, 2:"), "{text}");
@@ -381,8 +383,8 @@ fn loads_that_touch_less_data_are_named() {
 #[test]
 fn a_step_reads_its_figures_off_a_record() {
     let record = assay_awr::record::build(&assay_testkit::fixtures::run());
-    let place = Place { step: 1, sessions: 4, cpus: 2.into(), ..Place::default() };
-    let step = Step::of(place, &record);
+    let place = StepPlace { step: 1, sessions: 4, cpus: 2.into(), ..StepPlace::default() };
+    let step = SweepStep::of(place, &record);
     assert_eq!(step.verdict, "complete");
     assert!(step.counts());
     let ops = record.interval.ops_count.value().expect("ops");
@@ -536,7 +538,7 @@ fn a_sweep_under_way_has_what_its_steps_have_in_common() {
         record.warnings = vec![warning.to_owned()];
         record
     };
-    let place = |step| Place { step, sessions: step, ..Place::default() };
+    let place = |step| StepPlace { step, sessions: step, ..StepPlace::default() };
     let axes = info(&[SESSIONS]).axes;
     let mut swept = UnderWay::new(RunData::default(), "null:".to_owned(), axes, Figure::na("not asked for"));
     swept.failed(place(1), "no room");
@@ -552,14 +554,14 @@ fn a_sweep_under_way_has_what_its_steps_have_in_common() {
     assert_eq!(Sweep.members(&record).len(), 3);
 }
 
-fn found(steps: Vec<Step>) -> Record {
+fn found(steps: Vec<SweepStep>) -> Record {
     let advice = build(info(&[SESSIONS]), steps).advice;
     Record { advice, ..Record::default() }
 }
 
 /// The frozen sweep saturates at 8 sessions; the step beyond has so many times its throughput.
 fn beyond_the_knee(times: f64, busy_pct: f64) -> Record {
-    let mut steps: Vec<Step> = saturating().into_iter().take(5).collect();
+    let mut steps: Vec<SweepStep> = saturating().into_iter().take(5).collect();
     steps[4].ops_per_s = steps[3].ops_per_s.scaled(times);
     steps[4].op.us_avg = steps[3].op.us_avg.scaled(2.0);
     steps.iter_mut().for_each(|step| step.host_busy_pct = busy_pct.into());

@@ -1,9 +1,9 @@
 //! A sweep in progress: the results of its steps so far, and its record.
 
-use crate::info::{Axis, SweepInfo};
-use crate::step::{Place, Step};
+use crate::info::{SweepAxis, SweepInfo};
+use crate::step::{StepPlace, SweepStep};
 use crate::{Sweep, advice, curve, rules};
-use assay_measure::kind::figure;
+use assay_measure::kind::attach_metrics;
 use assay_measure::record::{Checks, Figure, Record};
 use assay_measure::snapshot::{Fact, RunData, SettingLine, Verdict};
 
@@ -35,7 +35,7 @@ struct Warning {
 impl UnderWay {
     /// A sweep without a step. `run` supplies the labels; `goal_us_p99` is n/a if there is no goal.
     #[must_use]
-    pub fn new(run: RunData, target: String, axes: Vec<Axis>, goal_us_p99: Figure) -> Self {
+    pub fn new(run: RunData, target: String, axes: Vec<SweepAxis>, goal_us_p99: Figure) -> Self {
         Self {
             run,
             info: SweepInfo { target, axes, goal_us_p99, rules: rules::all(), ..SweepInfo::default() },
@@ -59,7 +59,7 @@ impl UnderWay {
 
     /// The steps so far.
     #[must_use]
-    pub fn steps(&self) -> &[Step] {
+    pub fn steps(&self) -> &[SweepStep] {
         &self.info.steps
     }
 
@@ -70,7 +70,7 @@ impl UnderWay {
     }
 
     /// Takes in a step that was measured.
-    pub fn measured(&mut self, place: Place, record: &Record) -> &Step {
+    pub fn measured(&mut self, place: StepPlace, record: &Record) -> &SweepStep {
         let run = &mut self.run;
         if self.info.steps.iter().any(|step| step.verdict != "failed") {
             merge(&mut run.settings, &record.plan.settings);
@@ -85,7 +85,7 @@ impl UnderWay {
             self.warn(place.step, text);
         }
         self.data(&record.checks);
-        let mut step = Step::of(place, record);
+        let mut step = SweepStep::of(place, record);
         if !self.info.operations.is_empty() {
             step.op.name.clone_from(&self.info.operations);
         }
@@ -93,11 +93,11 @@ impl UnderWay {
     }
 
     /// Takes in a step that could not be run, and why.
-    pub fn failed(&mut self, place: Place, reason: &str) -> &Step {
-        self.push(Step::failed(place, reason))
+    pub fn failed(&mut self, place: StepPlace, reason: &str) -> &SweepStep {
+        self.push(SweepStep::failed(place, reason))
     }
 
-    fn push(&mut self, step: Step) -> &Step {
+    fn push(&mut self, step: SweepStep) -> &SweepStep {
         let at = self.info.steps.len();
         self.info.steps.push(step);
         &self.info.steps[at]
@@ -138,7 +138,7 @@ impl UnderWay {
         record.advice = advice::advise(&info);
         record.warnings = self.warnings.iter().map(Warning::told).collect();
         record.parts.put(&info);
-        figure(&Sweep, &mut record);
+        attach_metrics(&Sweep, &mut record);
         record
     }
 }

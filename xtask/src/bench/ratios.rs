@@ -5,7 +5,7 @@
 use super::figures::median;
 use super::print::{Pairs, figure};
 use anyhow::{Context, Result, bail, ensure};
-use assay_measure::sample::{ALPHA, Difference, Sample, holm};
+use assay_measure::statistics::{ALPHA, Difference, Sample, holm};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 

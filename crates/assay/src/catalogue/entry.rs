@@ -6,7 +6,7 @@ use crate::rundir::{self, RECORD, REPEAT, SERIES, TAGS, killed_io};
 use crate::stored;
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Metric, Record};
-use assay_measure::sample::median;
+use assay_measure::statistics::median;
 use assay_report::compare::Repeats;
 use serde::{Deserialize, Serialize};
 use std::fs;

@@ -18,8 +18,8 @@ pub(crate) use filter::{Filter, IMPORT, IMPORTED, instant};
 pub(crate) use store::Value;
 pub(crate) use tags::{Change, change as change_tags, read as tags_of};
 
+use crate::dir_handle::DirHandle;
 use crate::exit::{Code, Failure};
-use crate::held::Held;
 use crate::rundir::CATALOGUE;
 use crate::ui;
 use assay_measure::config;
@@ -52,7 +52,7 @@ impl Catalogue {
     fn with(dir: &Path, anew: bool) -> Result<Self, Failure> {
         let places = entry::places(dir)?;
         // Where it cannot be opened there are no runs either, or `places` had told why.
-        let held = Held::open(dir).ok();
+        let held = DirHandle::open(dir).ok();
         let known = held.as_ref().and_then(Store::load);
         let may_save = known.is_some();
         let mut store = known.filter(|_| !anew).unwrap_or_default();

@@ -5,7 +5,7 @@
 //! the next command reads again what the other had read.
 
 use super::entry::{self, Entry, Found, Stamp};
-use crate::held::{Held, PARTIAL};
+use crate::dir_handle::{DirHandle, PARTIAL};
 use crate::rundir::CATALOGUE;
 use crate::ui;
 use assay_measure::record::Figure;
@@ -77,7 +77,7 @@ pub(super) struct Store {
 impl Store {
     /// What the directory's file says. A file that is not there or of another version says nothing; one that is damaged, or
     /// somebody else's, is kept under another name. `None` where it cannot be read: then it is not replaced either.
-    pub(super) fn load(dir: &Held) -> Option<Self> {
+    pub(super) fn load(dir: &DirHandle) -> Option<Self> {
         let parsed = match dir.read(CATALOGUE, bounded::CATALOGUE) {
             Ok(text) => Self::parse(&text).ok(),
             Err(error) if error.kind() == ErrorKind::InvalidData => None,
@@ -103,7 +103,7 @@ impl Store {
     }
 
     /// Replaces the directory's file.
-    pub(super) fn save(&self, dir: &Held) -> io::Result<()> {
+    pub(super) fn save(&self, dir: &DirHandle) -> io::Result<()> {
         let mut bytes = serde_json::to_vec(&Head { assay_catalogue: VERSION, keys: self.keys.clone() })?;
         for row in self.rows.values() {
             bytes.push(b'\n');

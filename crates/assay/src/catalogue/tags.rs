@@ -1,7 +1,7 @@
 //! Tags of a run, a line each in a small file of its directory: `name` or `key=value`.
 
+use crate::dir_handle::DirHandle;
 use crate::exit::Failure;
-use crate::held::Held;
 use crate::rundir::{self, TAGS};
 use assay_run::bounded;
 use std::collections::BTreeSet;
@@ -70,7 +70,7 @@ fn is_name(name: &str) -> bool {
 
 /// The tags of a run directory; none where there is no file.
 pub(crate) fn read(dir: &Path) -> Vec<String> {
-    let text = Held::open(dir).and_then(|dir| dir.read(TAGS, bounded::TAGS));
+    let text = DirHandle::open(dir).and_then(|dir| dir.read(TAGS, bounded::TAGS));
     of_text(&text.unwrap_or_default())
 }
 

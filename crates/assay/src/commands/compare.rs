@@ -7,7 +7,7 @@ use crate::exit::{Code, Failure};
 use crate::stored;
 use crate::{plan_text, rundir, ui};
 use assay_measure::record::Record;
-use assay_report::compare::{self, Comparison, Gate, GateOutcome, Group, Options};
+use assay_report::compare::{self, Comparison, Gate, GateOutcome, Options, RunGroup};
 use assay_report::cost::{self, Cost};
 use assay_report::html::{self, Assets};
 use assay_report::kinds;
@@ -32,7 +32,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
 pub(super) fn comparison(args: &CompareArgs, gates: &[Gate]) -> Result<Comparison, Failure> {
     let sides: Vec<Side> = args.runs.iter().map(|run| Side::read(run, &args.dir)).collect::<Result<_, _>>()?;
     refuse_mixed(&sides)?;
-    let groups: Vec<Group<'_>> = sides.iter().map(Side::group).collect();
+    let groups: Vec<RunGroup<'_>> = sides.iter().map(Side::group).collect();
     let costs = costs(args, &sides)?;
     let first: Vec<&Cost> = costs.iter().filter_map(|runs| runs.first()).collect();
     let all: Vec<&Record> = sides.iter().flat_map(|side| &side.records).collect();
@@ -146,8 +146,8 @@ impl Side {
         }
     }
 
-    fn group(&self) -> Group<'_> {
-        Group { name: self.name.clone(), records: self.records.iter().collect() }
+    fn group(&self) -> RunGroup<'_> {
+        RunGroup { name: self.name.clone(), records: self.records.iter().collect() }
     }
 }
 

@@ -1,6 +1,5 @@
 //! `man`: the manual, a page for the program and one for each command, made from the definition that the help is made from.
 
-use super::io::help;
 use crate::cli::{Cli, ManArgs};
 use crate::exit::{Code, Failure, MEANINGS};
 use crate::rundir::{RunDir, cannot};
@@ -101,7 +100,7 @@ fn page(command: &Command, man: &Man, is_program: bool) -> io::Result<String> {
     let mut more = Roff::new();
     if command.is_disable_help_flag_set() {
         // It reads its own options, and says itself what they are.
-        as_it_stands(&mut more, &help::manual());
+        as_it_stands(&mut more, &assay_storage::language::overview());
     } else {
         // The page's own would name every option twice.
         let usage = command.clone().render_usage().to_string();

@@ -11,6 +11,7 @@ use crate::{answer, plan_text, signals, ui};
 use assay_measure::record::Record;
 use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::units;
+use assay_report::formats::Format;
 use assay_run::engine::Line;
 use assay_run::host;
 use assay_run::probe::{LOGFILE, ProbeSpec, Request, SERVER, Serving, Steps, Takes};
@@ -40,7 +41,7 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     }
     let aimed = (probe.aim)(&request)?;
     if args.dry_run {
-        return dry_run(args, &aimed.plan());
+        return dry_run(args.format, &aimed.plan());
     }
     if let Some(file) = request.said(&LOGFILE) {
         ui::log_to(Path::new(file))?;
@@ -82,12 +83,9 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
 }
 
 /// The plan and nothing else.
-fn dry_run(args: &ProbeArgs, plan: &[Line]) -> Result<Code, Failure> {
-    let text = if is_json(args.format) {
-        plan_text::pretty(&plan_text::lines_json(plan))
-    } else {
-        plan_text::lines(plan) + "\n"
-    };
+pub(super) fn dry_run(format: &Format, plan: &[Line]) -> Result<Code, Failure> {
+    let text =
+        if is_json(format) { plan_text::pretty(&plan_text::lines_json(plan)) } else { plan_text::lines(plan) + "\n" };
     ui::product(&text)?;
     Ok(Code::Good)
 }
@@ -95,7 +93,7 @@ fn dry_run(args: &ProbeArgs, plan: &[Line]) -> Result<Code, Failure> {
 /// The other end, until somebody stops it: that is its good end.
 fn serve(server: &dyn Serving, args: &ProbeArgs) -> Result<Code, Failure> {
     if args.dry_run {
-        return dry_run(args, &server.plan());
+        return dry_run(args.format, &server.plan());
     }
     ui::say(&plan_text::lines(&server.plan()));
     let stop = signals::watch()?;
@@ -137,10 +135,21 @@ fn labels(probe: &ProbeSpec, args: &ProbeArgs, request: &Request, id: String, st
             settings.push(setting(&name, value.to_owned(), value == option.default));
         }
     }
+    stamped(probe.name, args.label.clone(), settings, id, started)
+}
+
+/// What the record of any probe says beside the measurements.
+pub(super) fn stamped(
+    probe: &str,
+    label: Option<String>,
+    settings: Vec<SettingLine>,
+    run_id: String,
+    started: String,
+) -> RunData {
     RunData {
-        run_id: id,
-        label: args.label.clone(),
-        workload: probe.name.to_owned(),
+        run_id,
+        label,
+        workload: probe.to_owned(),
         engine: "probe".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started,

@@ -5,7 +5,7 @@ use crate::cli::{RunArgs, RunitArgs};
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure};
 use crate::perform;
-use crate::{answer, beside, plan_text, run_plan, rundir, signals, ui};
+use crate::{answer, hooks, plan_text, run_plan, rundir, signals, ui};
 use assay_measure::record::Record;
 use assay_run::engine::{DataSet, Line};
 use assay_run::plan::Plan;
@@ -21,8 +21,8 @@ pub(super) fn runit(mut args: RunitArgs) -> Result<Code, Failure> {
 
 pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     let mut configured = configure::configure(&args.settings, args.more.flags.said.clone())?;
-    configured.commands = beside::planned(&args.more.at)?;
-    beside::script(&configured)?;
+    configured.commands = hooks::planned(&args.more.at)?;
+    hooks::script(&configured)?;
     configure::draw_seed(&mut configured.settings);
     if args.more.repeat > 1 {
         super::repeat::refuse(&configured, args.more.format)?;
@@ -35,7 +35,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     let stop = Stop::of_process();
     let (data, plan) = if let Some(data) = perform::data_set(&configured)? {
         let plan = perform::plan(&mut configured, &data)?;
-        beside::check(&configured.commands, &plan)?;
+        hooks::check(&configured.commands, &plan)?;
         if args.more.dry_run {
             return dry_run(args, &configured, &plan, &data, None);
         }
@@ -47,7 +47,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
         // A plan that cannot run is refused before anything is loaded.
         let plan_ahead = configure::plan(configured.target, &configured.settings, &imagined, 1)
             .map_err(|problems| Failure::problems(&problems))?;
-        beside::check(&configured.commands, &plan_ahead)?;
+        hooks::check(&configured.commands, &plan_ahead)?;
         perform::check_memory(&configured)?;
         let load = perform::plan_prepare(&configured)?;
         if args.more.dry_run {

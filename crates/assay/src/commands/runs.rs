@@ -7,8 +7,8 @@ mod trend;
 
 use crate::catalogue::{self, Catalogue};
 use crate::cli::RunsCommand;
+use crate::dir_handle::DirHandle;
 use crate::exit::{Code, Failure};
-use crate::held::Held;
 use crate::rundir::{self, PATIENCE, RECORD, REPEAT, RunDir, SERIES};
 use crate::stored;
 use crate::{answer, record, recover, ui};
@@ -155,7 +155,7 @@ fn directory_of(path: &Path) -> PathBuf {
 
 /// Removes runs; nothing is removed if one of the names is not a run of ours, or is under way.
 fn remove(runs: &[String], dir: &Path) -> Result<Code, Failure> {
-    let found: Vec<Held> =
+    let found: Vec<DirHandle> =
         runs.iter().map(|run| find(run, dir).and_then(|path| ours(&path))).collect::<Result<_, _>>()?;
     for run in found {
         if stands_above_runs(&run) {
@@ -169,13 +169,13 @@ fn remove(runs: &[String], dir: &Path) -> Result<Code, Failure> {
 }
 
 /// Whether runs below a directory are part of what it holds.
-fn stands_above_runs(dir: &Held) -> bool {
+fn stands_above_runs(dir: &DirHandle) -> bool {
     let record = stored::read(&dir.path().join(RECORD));
     dir.has(REPEAT) || record.is_ok_and(|record| kinds::stands_above_runs(&record))
 }
 
 /// The runs that such a directory stands above, claimed.
-fn steps(above: &Held) -> Result<Vec<Held>, Failure> {
+fn steps(above: &DirHandle) -> Result<Vec<DirHandle>, Failure> {
     let names = above.names().map_err(|error| rundir::cannot(above.path(), &error))?;
     let mut found = Vec::new();
     for (name, _) in names {
@@ -188,7 +188,7 @@ fn steps(above: &Held) -> Result<Vec<Held>, Failure> {
 }
 
 /// Files of a run or a sweep, and nothing else.
-fn remove_one(run: &Held) -> Result<(), Failure> {
+fn remove_one(run: &DirHandle) -> Result<(), Failure> {
     let left = rundir::remove(run).map_err(|error| rundir::cannot(run.path(), &error))?;
     if left.is_empty() {
         ui::say(&format!("removed {}", run.path().display()))
@@ -199,7 +199,7 @@ fn remove_one(run: &Held) -> Result<(), Failure> {
 }
 
 /// The directory of a run that is to be removed, claimed.
-fn ours(path: &Path) -> Result<Held, Failure> {
+fn ours(path: &Path) -> Result<DirHandle, Failure> {
     // A slash at its end would hide that it is a link.
     let path: &Path = &path.components().collect::<PathBuf>();
     if path.symlink_metadata().is_ok_and(|about| about.is_symlink()) {
@@ -208,14 +208,14 @@ fn ours(path: &Path) -> Result<Held, Failure> {
             path.display()
         )));
     }
-    let held = Held::open_itself(path).ok().filter(is_ours);
+    let held = DirHandle::open_itself(path).ok().filter(is_ours);
     let held = held.ok_or_else(|| not_ours(path, "removed"))?;
     rundir::claim(&held, PATIENCE)?;
     Ok(held)
 }
 
 /// Whether a directory holds a run, a sweep or repeats of ours that can be read, or what a killed one left.
-fn is_ours(dir: &Held) -> bool {
+fn is_ours(dir: &DirHandle) -> bool {
     stored::is_in(dir) || recover::is_ours(dir) || rundir::is_killed_io(dir)
 }
 

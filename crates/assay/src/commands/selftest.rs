@@ -6,9 +6,9 @@ use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure};
 use crate::rundir::RECORD;
 use crate::{registry, signals, stored, ui};
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::facts;
 use assay_measure::record::{Record, Truth};
-use assay_measure::stats::{self, Stat};
 use assay_run::engine::{Presence, Target};
 use assay_run::stop::Stop;
 use serde_json::{Value, json};
@@ -355,29 +355,31 @@ fn claims(script: &Script<'_>) -> Vec<Claim> {
     // Where a get is not a block but a page on the way to a row, their number says nothing of the rows.
     let gets_of = |run: &str| match script.gets(run) {
         Some(what) => Err(format!("its gets are {what}")),
-        None => of(run, stats::SESSION_LOGICAL_READS),
+        None => of(run, counter_catalog::SESSION_LOGICAL_READS),
     };
     let unit = WORK_UNIT as f64;
-    let redo = |run: &str| Ok(of(run, stats::REDO_SIZE)? / of(run, stats::ROWS_CHANGED).and_then(above_nothing)?);
+    let redo = |run: &str| {
+        Ok(of(run, counter_catalog::REDO_SIZE)? / of(run, counter_catalog::ROWS_CHANGED).and_then(above_nothing)?)
+    };
     let mut claims = vec![
         quotient(
             "gets of a range select: its rows, and a few of the index",
-            (gets_of("selects"), of("selects", stats::EXECUTE_COUNT)),
+            (gets_of("selects"), of("selects", counter_catalog::EXECUTE_COUNT)),
             |gets| (unit..=unit + INDEX_GETS).contains(&gets),
         ),
         quotient(
             "rows of a range select",
-            (of("selects", stats::ROWS_VISITED), of("selects", stats::EXECUTE_COUNT)),
+            (of("selects", counter_catalog::ROWS_VISITED), of("selects", counter_catalog::EXECUTE_COUNT)),
             |rows| rows == unit,
         ),
         quotient(
             "selects alone change nothing: redo bytes an operation",
-            (of("selects", stats::REDO_SIZE), of("selects", stats::EXECUTE_COUNT)),
+            (of("selects", counter_catalog::REDO_SIZE), of("selects", counter_catalog::EXECUTE_COUNT)),
             |bytes| bytes < 64.0,
         ),
         quotient(
             "commits counted by the server per commit of an update",
-            (of("updates LITE", stats::SERVER_COMMITS), of("updates LITE", stats::USER_COMMITS)),
+            (of("updates LITE", counter_catalog::SERVER_COMMITS), of("updates LITE", counter_catalog::USER_COMMITS)),
             |ratio| (0.999..1.02).contains(&ratio),
         ),
         quotient("redo of a row, HEAVY over LITE", (redo("updates HEAVY"), redo("updates LITE")), |ratio| {
@@ -385,7 +387,7 @@ fn claims(script: &Script<'_>) -> Vec<Claim> {
         }),
         quotient(
             "batched selects touch as many blocks as single ones",
-            (gets_of("selects batched"), of("selects batched", stats::EXECUTE_COUNT)),
+            (gets_of("selects batched"), of("selects batched", counter_catalog::EXECUTE_COUNT)),
             |gets| gets <= unit + INDEX_GETS,
         ),
     ];

@@ -173,7 +173,7 @@ fn every_kind_has_a_frozen_record_whose_kept_figures_are_those_of_its_kind() {
     for name in names("") {
         let kept = crate::stored::read(&frozen().join(&name).join(RECORD)).expect("a record");
         let mut drawn = kept.clone();
-        assay_report::kinds::figure(&mut drawn);
+        assay_report::kinds::attach_metrics(&mut drawn);
         assert_eq!(kept.metrics, drawn.metrics, "{name}");
         missing.remove(kept.kind.as_str());
     }

@@ -59,7 +59,7 @@ fn a_mistake_in_the_prices_is_told_with_its_line() {
     let text = PRICES.replace("price = 0.5", "prise = 0.5");
     fs::write(place.path("prices.toml"), text).expect("written");
     let done = place.assay(&["cost", "--prices", "prices.toml"]).code(2);
-    assert_eq!(done.err, "error: prices.toml:13: hourly \"instance\" has an unknown key prise; did you mean price?\n");
+    assert_eq!(done.err, "error: prices.toml:13: prise = 0.5: unknown field `prise`; did you mean price?\n");
     assert_eq!(done.out, "");
     let done = place.assay(&["cost", "--prices", "none.toml"]).code(2);
     assert!(done.err.contains("none.toml") && done.err.contains("assay cost --example"), "{}", done.err);

@@ -1,6 +1,6 @@
 //! Time across: the axis, the columns of a series and what happened when.
 
-use assay_measure::chart::{Axis, Chart, Mark, Rows, Stroke, Trace};
+use assay_measure::chart::{Axis, Chart, ChartMark, Rows, Stroke, Trace};
 use assay_measure::record::{Figure, Record, Series};
 
 /// A run beyond this is shown in hours.
@@ -20,7 +20,7 @@ fn unit_s(t_s: &[f64]) -> f64 {
 pub(super) fn chart(record: &Record, id: &str, title: &str, y: Axis, note: &str) -> Chart {
     let t_s = &record.series.t_s;
     let unit = unit_s(t_s);
-    let mut marks: Vec<Mark> = (record.timeline.iter())
+    let mut marks: Vec<ChartMark> = (record.timeline.iter())
         .filter_map(|row| {
             let at = row.at_s.value()?;
             let change = if row.from.is_empty() && row.to.is_empty() {
@@ -29,12 +29,12 @@ pub(super) fn chart(record: &Record, id: &str, title: &str, y: Axis, note: &str)
                 format!(" from {} to {}", row.from, row.to)
             };
             let text = format!("{at:.1} s: {}: {}{change}", row.kind, row.text);
-            Some(Mark { at: at / unit, text })
+            Some(ChartMark { at: at / unit, text })
         })
         .collect();
     for at in &record.checks.steadiness.change_points_s {
         let text = format!("{at:.0} s: the level of operations/s changes");
-        marks.push(Mark { at: at / unit, text });
+        marks.push(ChartMark { at: at / unit, text });
     }
     Chart {
         id: id.to_owned(),

@@ -2,9 +2,9 @@
 
 use super::time::{self, NO_SERIES};
 use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};
+use assay_measure::counter_catalog::ARRIVALS_WAITING;
 use assay_measure::palette::{BLUE, GREEN, INK, ORANGE, PURPLE};
 use assay_measure::record::Record;
-use assay_measure::stats::ARRIVALS_WAITING;
 
 /// Sessions shown one by one, at most.
 const SESSIONS: usize = 128;

@@ -1,11 +1,11 @@
 //! Identities between counters.
 
 use super::{IdentityRule, Judge as _, Scope, Side, judged, moved, moved_difference, moved_sum};
+use crate::deltas::Deltas;
 use crate::identities::COUNTERS;
-use crate::readings::Deltas;
+use assay_measure::counter_catalog;
 use assay_measure::record::Identity;
 use assay_measure::snapshot::{Actor, IoReading};
-use assay_measure::stats;
 
 pub(super) fn identities(deltas: &Deltas<'_>) -> Vec<Identity> {
     let mut all: Vec<Identity> = COUNTERS.iter().map(|line| judged(deltas, *line)).collect();
@@ -28,7 +28,7 @@ fn redo(deltas: &Deltas<'_>) -> Vec<Identity> {
         IdentityRule::exact("I36a", Scope::Quiet, "log file sync waits <= commits requested").at_most().judge(
             deltas,
             sync_waits,
-            moved(s, stats::USER_COMMITS),
+            moved(s, counter_catalog::USER_COMMITS),
         ),
         IdentityRule::within(
             "I36b",
@@ -37,7 +37,7 @@ fn redo(deltas: &Deltas<'_>) -> Vec<Identity> {
             0.0,
         )
         .at_most()
-        .judge(deltas, moved(s, stats::REDO_WRITES), redo_triggers(deltas)),
+        .judge(deltas, moved(s, counter_catalog::REDO_WRITES), redo_triggers(deltas)),
     ]
 }
 
@@ -49,9 +49,14 @@ fn redo_triggers(deltas: &Deltas<'_>) -> Side {
     let s = &deltas.whole;
     let asked = moved_sum(
         s,
-        &[stats::USER_COMMITS, stats::REDO_LOG_SWITCHES, stats::REDO_ALLOCATION_RETRIES, stats::DBWR_SUBMITS],
+        &[
+            counter_catalog::USER_COMMITS,
+            counter_catalog::REDO_LOG_SWITCHES,
+            counter_catalog::REDO_ALLOCATION_RETRIES,
+            counter_catalog::DBWR_SUBMITS,
+        ],
     )?;
-    let by_size = moved(s, stats::REDO_SIZE)? / THRESHOLD_BYTES;
+    let by_size = moved(s, counter_catalog::REDO_SIZE)? / THRESHOLD_BYTES;
     Ok(asked + (by_size + s.elapsed_s / TIMER_S).ceil() + 1.0)
 }
 
@@ -64,8 +69,8 @@ fn dirty(deltas: &Deltas<'_>) -> Identity {
         value.map(|n| *n as f64).ok_or("gauge dirty_buffers absent")
     };
     let expected = || {
-        let change = moved_difference(s, stats::BUFFERS_DIRTIED, stats::BUFFERS_CLEANED)?;
-        if moved(s, stats::BUFFERS_DIRTIED)? == 0.0 && change == 0.0 {
+        let change = moved_difference(s, counter_catalog::BUFFERS_DIRTIED, counter_catalog::BUFFERS_CLEANED)?;
+        if moved(s, counter_catalog::BUFFERS_DIRTIED)? == 0.0 && change == 0.0 {
             return Err("nothing counted".to_owned());
         }
         Ok(read(s.from)? + change)
@@ -130,28 +135,28 @@ fn io_rows(deltas: &Deltas<'_>) -> Vec<Identity> {
             "I13a",
             "read requests by function = all read requests",
             sum(|io| io.small_read_requests + io.large_read_requests),
-            stats::PHYSICAL_READ_TOTAL_REQUESTS,
+            counter_catalog::PHYSICAL_READ_TOTAL_REQUESTS,
             1.0,
         ),
         judge(
             "I13b",
             "bytes read by function = all bytes read",
             sum(|io| io.read_bytes),
-            stats::PHYSICAL_READ_TOTAL_BYTES,
+            counter_catalog::PHYSICAL_READ_TOTAL_BYTES,
             MIB,
         ),
         judge(
             "I13c",
             "write requests by function = all write requests",
             sum(|io| io.small_write_requests + io.large_write_requests),
-            stats::PHYSICAL_WRITE_TOTAL_REQUESTS,
+            counter_catalog::PHYSICAL_WRITE_TOTAL_REQUESTS,
             1.0,
         ),
         judge(
             "I13d",
             "bytes written by function = all bytes written",
             sum(|io| io.write_bytes),
-            stats::PHYSICAL_WRITE_TOTAL_BYTES,
+            counter_catalog::PHYSICAL_WRITE_TOTAL_BYTES,
             MIB,
         ),
     ]
@@ -178,7 +183,7 @@ fn rows(deltas: &Deltas<'_>) -> Vec<Identity> {
         IdentityRule::exact("I40a", Scope::Quiet, "rows the operations report = table rows visited").judge(
             deltas,
             undisturbed().map(|()| rows_of(&|_| true) as f64),
-            moved(s, stats::ROWS_VISITED),
+            moved(s, counter_catalog::ROWS_VISITED),
         ),
         IdentityRule::within(
             "I40b",
@@ -189,7 +194,7 @@ fn rows(deltas: &Deltas<'_>) -> Vec<Identity> {
         .judge(
             deltas,
             undisturbed().map(|()| read_rows),
-            moved_difference(s, stats::CONSISTENT_GETS, stats::INDEX_GETS),
+            moved_difference(s, counter_catalog::CONSISTENT_GETS, counter_catalog::INDEX_GETS),
         ),
     ]
 }

@@ -1,11 +1,11 @@
 //! Identities that involve the host's own accounts, and those over the series.
 
 use super::{IdentityRule, Judge as _, Scope, Side, known, moved, moved_sum};
-use crate::readings::{Deltas, Rises, Span, delta, disk_deltas};
+use crate::deltas::{Deltas, Rises, Span, delta, disk_deltas};
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::facts::PAST_PAGE_CACHE;
 use assay_measure::record::{Figure, Identity, Record};
 use assay_measure::snapshot::Reading;
-use assay_measure::stats::{self, Stat};
 
 /// The kernel counts CPU time in ticks of 10 ms, and samples host readings beside the
 /// snapshots, not at their instant: so many seconds per CPU may be missing or extra.
@@ -37,12 +37,12 @@ fn cpu(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let w = &deltas.window;
     let skewed = 0.02 + skewed(w, record);
     let slack = |all_s: &Side| skewed * all_s.clone().unwrap_or(0.0) + HOST_SLACK_S;
-    let ours = moved_sum(w, &[stats::DB_CPU, stats::BACKGROUND_CPU]).map(|ns| ns / 1e9);
+    let ours = moved_sum(w, &[counter_catalog::DB_CPU, counter_catalog::BACKGROUND_CPU]).map(|ns| ns / 1e9);
     let (all_s, busy) = cpus_of_the_server(deltas).unwrap_or_else(|| cpus_of_this_host(w, record));
     vec![
         IdentityRule::within("I25a", Scope::Window, "DB CPU <= CPUs x elapsed (s)", slack(&all_s)).at_most().judge(
             deltas,
-            moved(w, stats::DB_CPU).map(|ns| ns / 1e9),
+            moved(w, counter_catalog::DB_CPU).map(|ns| ns / 1e9),
             all_s.clone(),
         ),
         IdentityRule::within("I25b", Scope::Window, "DB CPU + background CPU <= host busy (s)", slack(&all_s))
@@ -55,8 +55,8 @@ fn cpu(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
 /// host where the sessions are driven.
 fn cpus_of_the_server(deltas: &Deltas<'_>) -> Option<(Side, Side)> {
     let of = |stats: &[Stat]| moved_sum(&deltas.window, stats).map(|ns| ns / 1e9);
-    let busy = of(&[stats::SERVER_HOST_BUSY]);
-    let all = of(&[stats::SERVER_HOST_BUSY, stats::SERVER_HOST_IDLE]);
+    let busy = of(&[counter_catalog::SERVER_HOST_BUSY]);
+    let all = of(&[counter_catalog::SERVER_HOST_BUSY, counter_catalog::SERVER_HOST_IDLE]);
     busy.is_ok().then_some((all, busy))
 }
 
@@ -139,8 +139,8 @@ fn throughput(deltas: &Deltas<'_>) -> Identity {
         return rule(0.0).unknown("no measured window");
     }
     let per_s = |side: Side, factor: f64| side.map(|total| total * factor / w.elapsed_s);
-    let bytes = moved_sum(w, &[stats::PHYSICAL_READ_BYTES, stats::PHYSICAL_WRITE_BYTES]);
-    let blocks = moved_sum(w, &[stats::PHYSICAL_READS, stats::PHYSICAL_WRITES]);
+    let bytes = moved_sum(w, &[counter_catalog::PHYSICAL_READ_BYTES, counter_catalog::PHYSICAL_WRITE_BYTES]);
+    let blocks = moved_sum(w, &[counter_catalog::PHYSICAL_READS, counter_catalog::PHYSICAL_WRITES]);
     let bytes = per_s(bytes, 1.0);
     rule(1e-3 * bytes.clone().unwrap_or(0.0)).judge(deltas, bytes, per_s(blocks, block_bytes as f64))
 }
@@ -165,13 +165,13 @@ fn process_bytes(deltas: &Deltas<'_>) -> Vec<Identity> {
         judge(
             "I41e",
             "all bytes read = bytes that the kernel charged to this process",
-            stats::PHYSICAL_READ_TOTAL_BYTES,
+            counter_catalog::PHYSICAL_READ_TOTAL_BYTES,
             delta(from.process_read_bytes, to.process_read_bytes),
         ),
         judge(
             "I41f",
             "all bytes written = bytes that the kernel charged to this process",
-            stats::PHYSICAL_WRITE_TOTAL_BYTES,
+            counter_catalog::PHYSICAL_WRITE_TOTAL_BYTES,
             delta(from.process_write_bytes, to.process_write_bytes),
         ),
     ]

@@ -11,12 +11,12 @@ mod times;
 #[cfg(test)]
 mod tests;
 
-use crate::identities::Line;
-use crate::readings::{Deltas, Rises, Span};
+use crate::deltas::{Deltas, Rises, Span};
+use crate::identities::IdentityLine;
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::identity::formula::Formula;
 use assay_measure::identity::{IdentityRule, Rounded, Scope, Side, known, number_of};
 use assay_measure::record::{Identity, Record, Truth};
-use assay_measure::stats::{self, Stat};
 
 /// Judging by the readings of a run.
 trait Judge {
@@ -70,7 +70,7 @@ fn moved_difference(span: &Span<'_>, from: Stat, less: Stat) -> Side {
 }
 
 /// By the counters from the gate to the drain.
-fn judged(deltas: &Deltas<'_>, (id, scope, text, line): Line) -> Identity {
+fn judged(deltas: &Deltas<'_>, (id, scope, text, line): IdentityLine) -> Identity {
     let terms = |_: &str, name: &str| match name.split_once(':') {
         Some(("fact", name)) => {
             let value = deltas.fact(name).ok_or_else(|| format!("engine fact {name} absent"));
@@ -78,7 +78,7 @@ fn judged(deltas: &Deltas<'_>, (id, scope, text, line): Line) -> Identity {
         }
         Some((_, name)) => gauge_change(deltas, name).map(Rounded::exact),
         None => {
-            let stat = stats::DICTIONARY.iter().find(|stat| stat.key == name);
+            let stat = counter_catalog::DICTIONARY.iter().find(|stat| stat.key == name);
             let stat = stat.ok_or_else(|| format!("no statistic {name}"))?;
             moved(&deltas.whole, *stat).map(Rounded::exact)
         }

@@ -5,12 +5,12 @@
 //! exact, and each states its allowance.
 
 use super::{IdentityRule, Judge as _, Scope, Side, judged, moved, moved_sum};
+use crate::deltas::Deltas;
 use crate::identities::SERVER;
-use crate::readings::Deltas;
+use assay_measure::counter_catalog;
 use assay_measure::facts::READ_WITHOUT_CALLS;
 use assay_measure::record::Identity;
 use assay_measure::snapshot::{SCAN, SELECT, UPDATE};
-use assay_measure::stats;
 
 /// Catalog look-ups, log-on and log-off cost a session so many transactions at most.
 const SESSION_TRANSACTIONS: f64 = 20.0;
@@ -74,7 +74,7 @@ fn index_gets(deltas: &Deltas<'_>) -> Side {
         true => Err("operations other than selects ran".to_owned()),
         false if ops == 0.0 => Err("no selects".to_owned()),
         false => {
-            let gets = moved_sum(&deltas.whole, &[stats::TABLE_GETS, stats::INDEX_GETS])?;
+            let gets = moved_sum(&deltas.whole, &[counter_catalog::TABLE_GETS, counter_catalog::INDEX_GETS])?;
             Ok((gets - rows) / ops)
         }
     }
@@ -113,12 +113,12 @@ fn transactions(deltas: &Deltas<'_>) -> Vec<Identity> {
         rule("S5", "operations = transactions the server counted", slack).judge(
             deltas,
             Ok(ops),
-            counted(&[stats::SERVER_COMMITS, stats::SERVER_ROLLBACKS]),
+            counted(&[counter_catalog::SERVER_COMMITS, counter_catalog::SERVER_ROLLBACKS]),
         ),
         rule("S6", "executes = statements the server counted", slack).judge(
             deltas,
-            moved(s, stats::EXECUTE_COUNT),
-            counted(&[stats::STATEMENT_CALLS]),
+            moved(s, counter_catalog::EXECUTE_COUNT),
+            counted(&[counter_catalog::STATEMENT_CALLS]),
         ),
     ]
 }
@@ -134,12 +134,12 @@ fn rows(deltas: &Deltas<'_>) -> Vec<Identity> {
         rule("S7", "rows of selects <= rows the server fetched through indexes", 0.0).at_most().judge(
             deltas,
             own(selected),
-            moved(s, stats::TUPLES_FETCHED),
+            moved(s, counter_catalog::TUPLES_FETCHED),
         ),
         rule("S8", "rows of updates = rows the server updated in our tables", before).judge(
             deltas,
             own(updated),
-            moved(s, stats::TABLE_UPDATES),
+            moved(s, counter_catalog::TABLE_UPDATES),
         ),
     ]
 }
@@ -147,11 +147,11 @@ fn rows(deltas: &Deltas<'_>) -> Vec<Identity> {
 /// Two accounts of the log: positions are immediate and count page headers, statistics neither.
 fn log(deltas: &Deltas<'_>) -> Identity {
     let s = &deltas.whole;
-    let size = moved(s, stats::REDO_SIZE);
+    let size = moved(s, counter_catalog::REDO_SIZE);
     let known = size.clone().unwrap_or(0.0);
     // Headers of whole files, and what was published late.
     let late = if s.elapsed_s > 0.0 { known / s.elapsed_s } else { 0.0 };
-    let counted = moved(s, stats::WAL_BYTES).map(|bytes| bytes * WITH_PAGE_HEADERS);
+    let counted = moved(s, counter_catalog::WAL_BYTES).map(|bytes| bytes * WITH_PAGE_HEADERS);
     rule("S9", "distance of log positions = log bytes counted, with page headers", 0.01 * known + late + 1_048_576.0)
         .judge(deltas, size, counted)
 }
@@ -159,12 +159,12 @@ fn log(deltas: &Deltas<'_>) -> Identity {
 /// The server's own time in statements lies inside what its clients waited for them.
 fn active_time(deltas: &Deltas<'_>) -> Identity {
     let s = &deltas.whole;
-    let db_time = moved(s, stats::DB_TIME);
+    let db_time = moved(s, counter_catalog::DB_TIME);
     // Statements before the gate may be published after it: a second of each session.
     let allowed = 0.05 * db_time.clone().unwrap_or(0.0) + 1e9 * deltas.data.sessions as f64;
     rule("S10", "time the server spent in statements <= DB time of the sessions (ns)", allowed).at_most().judge(
         deltas,
-        moved(s, stats::SERVER_ACTIVE_TIME),
+        moved(s, counter_catalog::SERVER_ACTIVE_TIME),
         db_time,
     )
 }
@@ -172,13 +172,13 @@ fn active_time(deltas: &Deltas<'_>) -> Identity {
 /// Every block the server read went through a read call of one of its processes.
 fn read_calls(deltas: &Deltas<'_>) -> Identity {
     let s = &deltas.whole;
-    let read = moved(s, stats::PHYSICAL_READ_BYTES);
+    let read = moved(s, counter_catalog::PHYSICAL_READ_BYTES);
     let allowed = 0.02 * read.clone().unwrap_or(0.0) + OTHER_BYTES;
     let rule =
         rule("S11", "bytes of blocks read <= bytes returned by the read calls of the server's processes", allowed)
             .at_most();
     match READ_WITHOUT_CALLS.find(&deltas.data.engine_facts) {
         Some(way) => rule.unknown(&format!("{way} reads without read calls")),
-        None => rule.judge(deltas, read, moved(s, stats::SERVER_READ_CALL_BYTES)),
+        None => rule.judge(deltas, read, moved(s, counter_catalog::SERVER_READ_CALL_BYTES)),
     }
 }

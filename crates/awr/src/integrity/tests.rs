@@ -1,10 +1,10 @@
 use super::*;
 use crate::record::{SeriesBuilder, build, build_with};
+use assay_measure::counter_catalog::{self, DICTIONARY};
 use assay_measure::facts;
 use assay_measure::histogram::Histogram;
 use assay_measure::identity::{violated, violated_exact};
 use assay_measure::snapshot::{Actor, CLIENT_WAIT, EventReading, Reading, RunData, Snapshot, UPDATE, WaitClass};
-use assay_measure::stats::{self, DICTIONARY};
 use assay_testkit::fixtures;
 
 fn identity(run: &RunData, id: &str) -> Identity {
@@ -100,53 +100,53 @@ fn a_run_of_zeros_is_na_where_counters_are_compared() {
 
 #[test]
 fn identity_i1_physical_reads_are_cache_and_direct() {
-    fires("I1", stats::PHYSICAL_READS, 1);
+    fires("I1", counter_catalog::PHYSICAL_READS, 1);
 }
 
 #[test]
 fn identity_i2_physical_writes_are_from_cache_and_direct() {
-    fires("I2", stats::PHYSICAL_WRITES_FROM_CACHE, -1);
+    fires("I2", counter_catalog::PHYSICAL_WRITES_FROM_CACHE, -1);
 }
 
 #[test]
 fn identity_i3_and_i4_bytes_are_blocks_times_block_size() {
-    fires("I3", stats::PHYSICAL_READ_BYTES, 512);
-    fires("I4", stats::PHYSICAL_WRITE_BYTES, -1);
+    fires("I3", counter_catalog::PHYSICAL_READ_BYTES, 512);
+    fires("I4", counter_catalog::PHYSICAL_WRITE_BYTES, -1);
 }
 
 #[test]
 fn identity_i5_logical_reads_are_current_and_consistent_gets() {
-    fires("I5", stats::CONSISTENT_GETS, 1);
+    fires("I5", counter_catalog::CONSISTENT_GETS, 1);
 }
 
 #[test]
 fn identity_i6_requests_and_the_blocks_that_ride_along() {
-    fires("I6a", stats::PHYSICAL_READ_REQUESTS, 1);
+    fires("I6a", counter_catalog::PHYSICAL_READ_REQUESTS, 1);
     let mut run = fixtures::run();
-    off(&mut run, stats::PHYSICAL_READ_REQUESTS, -10);
+    off(&mut run, counter_catalog::PHYSICAL_READ_REQUESTS, -10);
     assert!(!holds(&run, "I6b"), "ten blocks rode along without prefetch");
-    off(&mut run, stats::PHYSICAL_READS_CACHE_PREFETCH, 10);
+    off(&mut run, counter_catalog::PHYSICAL_READS_CACHE_PREFETCH, 10);
     assert!(holds(&run, "I6b"));
 }
 
 #[test]
 fn identity_i7_totals_are_not_below_their_parts() {
-    fires("I7a", stats::PHYSICAL_READ_TOTAL_REQUESTS, -1);
-    fires("I7b", stats::PHYSICAL_READ_TOTAL_BYTES, -1);
-    fires("I7c", stats::PHYSICAL_WRITE_TOTAL_REQUESTS, -250);
-    fires("I7d", stats::PHYSICAL_WRITE_TOTAL_BYTES, -20_000_000);
+    fires("I7a", counter_catalog::PHYSICAL_READ_TOTAL_REQUESTS, -1);
+    fires("I7b", counter_catalog::PHYSICAL_READ_TOTAL_BYTES, -1);
+    fires("I7c", counter_catalog::PHYSICAL_WRITE_TOTAL_REQUESTS, -250);
+    fires("I7d", counter_catalog::PHYSICAL_WRITE_TOTAL_BYTES, -20_000_000);
 }
 
 #[test]
 fn identity_i8_what_is_not_data_is_log_and_control_file() {
-    fires("I8", stats::REDO_BYTES_WRITTEN, 4096);
+    fires("I8", counter_catalog::REDO_BYTES_WRITTEN, 4096);
 }
 
 #[test]
 fn identity_i9_log_blocks_hold_redo_wastage_headers_less_what_is_unflushed() {
-    fires("I9", stats::REDO_WASTAGE, 16);
+    fires("I9", counter_catalog::REDO_WASTAGE, 16);
     let mut run = fixtures::run();
-    off(&mut run, stats::REDO_SIZE, 100);
+    off(&mut run, counter_catalog::REDO_SIZE, 100);
     let gauge = "redo_buffer_unflushed_bytes".to_owned();
     run.drained.stats.gauges.insert(gauge, 100);
     assert!(holds(&run, "I9"), "100 bytes are still in the buffer");
@@ -161,13 +161,13 @@ fn identity_i9_is_na_without_the_gauge() {
 
 #[test]
 fn identity_i10_every_get_is_a_hit_a_miss_or_a_shared_wait() {
-    fires("I10a", stats::CACHE_DEMAND_MISSES, 1);
-    fires("I10b", stats::CACHE_SHARED_MISSES, -1);
+    fires("I10a", counter_catalog::CACHE_DEMAND_MISSES, 1);
+    fires("I10b", counter_catalog::CACHE_SHARED_MISSES, -1);
 }
 
 #[test]
 fn identity_i12_non_checkpoint_writes_are_writes() {
-    fires("I12", stats::PHYSICAL_WRITES_NON_CHECKPOINT, 10_000);
+    fires("I12", counter_catalog::PHYSICAL_WRITES_NON_CHECKPOINT, 10_000);
 }
 
 #[test]
@@ -187,9 +187,9 @@ fn identity_i13_functions_add_up_to_the_totals() {
 
 #[test]
 fn identity_i18_db_time_is_waits_on_thread_and_run_queue() {
-    fires("I18", stats::ON_THREAD_TIME, 200_000_000);
+    fires("I18", counter_catalog::ON_THREAD_TIME, 200_000_000);
     let mut run = fixtures::run();
-    off(&mut run, stats::ON_THREAD_TIME, 80_000_000);
+    off(&mut run, counter_catalog::ON_THREAD_TIME, 80_000_000);
     assert!(holds(&run, "I18"), "a thousandth is allowed");
 }
 
@@ -209,14 +209,14 @@ fn identity_i20_and_i19_add_up_events_by_actor_and_class() {
 
 #[test]
 fn identity_i22_log_times_are_counted_twice_alike() {
-    fires("I22a", stats::REDO_SYNCH_TIME, 10_000_000);
-    fires("I22b", stats::REDO_WRITE_TIME, -10_000_000);
+    fires("I22a", counter_catalog::REDO_SYNCH_TIME, 10_000_000);
+    fires("I22b", counter_catalog::REDO_WRITE_TIME, -10_000_000);
 }
 
 #[test]
 fn identity_i23_log_space_time_is_that_of_log_switch_events() {
     let mut run = fixtures::run();
-    off(&mut run, stats::REDO_LOG_SPACE_TIME, 5_000_000);
+    off(&mut run, counter_catalog::REDO_LOG_SPACE_TIME, 5_000_000);
     assert!(!holds(&run, "I23"));
     let mut waits = Histogram::new();
     waits.record(5_000_000);
@@ -229,10 +229,10 @@ fn identity_i23_log_space_time_is_that_of_log_switch_events() {
 
 #[test]
 fn identity_i24_sessions_cannot_be_busy_longer_than_they_lived() {
-    fires("I24a", stats::DB_TIME, 1_000_000_000);
-    fires("I24b", stats::DB_TIME, 1_000_000_000);
+    fires("I24a", counter_catalog::DB_TIME, 1_000_000_000);
+    fires("I24b", counter_catalog::DB_TIME, 1_000_000_000);
     let mut run = fixtures::run();
-    off(&mut run, stats::DB_TIME, 280_000_000);
+    off(&mut run, counter_catalog::DB_TIME, 280_000_000);
     assert!(!holds(&run, "I24b"));
     // 200 ms of it had been spent before the window began.
     run.begin.driver.in_flight_ns += 200_000_000;
@@ -241,8 +241,8 @@ fn identity_i24_sessions_cannot_be_busy_longer_than_they_lived() {
 
 #[test]
 fn identity_i25_cpu_is_within_the_hosts() {
-    fires("I25a", stats::DB_CPU, 80_000_000_000);
-    fires("I25b", stats::DB_CPU, 20_000_000_000);
+    fires("I25a", counter_catalog::DB_CPU, 80_000_000_000);
+    fires("I25b", counter_catalog::DB_CPU, 20_000_000_000);
     // Ticks that missed every burst are no violation; a host that was idle all the time is one.
     let mut run = fixtures::run();
     let begin = run.begin.host.cpu_ns.unwrap();
@@ -257,8 +257,8 @@ fn identity_i25_cpu_is_within_the_hosts() {
 fn identity_i25_cpu_is_within_that_of_the_host_where_the_server_runs() {
     // The driver's own host was idle all the time, and the server has 16 CPUs of another.
     let mut run = fixtures::run();
-    off(&mut run, stats::DB_CPU, 80_000_000_000);
-    let (busy, idle) = (stats::SERVER_HOST_BUSY.name, stats::SERVER_HOST_IDLE.name);
+    off(&mut run, counter_catalog::DB_CPU, 80_000_000_000);
+    let (busy, idle) = (counter_catalog::SERVER_HOST_BUSY.name, counter_catalog::SERVER_HOST_IDLE.name);
     let count = |mark: &mut Snapshot, name: &'static str, ns| {
         mark.stats.counters.insert(name.into(), Reading::Count(ns));
     };
@@ -300,7 +300,7 @@ fn identity_i27_device_queue_is_rate_times_latency() {
 
 #[test]
 fn identity_i30_throughput_is_blocks_times_size() {
-    fires("I30", stats::PHYSICAL_READ_BYTES, 8_000_000);
+    fires("I30", counter_catalog::PHYSICAL_READ_BYTES, 8_000_000);
 }
 
 #[test]
@@ -316,8 +316,8 @@ fn identity_i31_and_i32_cpu_columns_leave_no_hole() {
 
 #[test]
 fn identity_i36_commits_wait_at_most_once() {
-    fires("I36a", stats::USER_COMMITS, -1);
-    fires("I36b", stats::REDO_WRITES, 1_000);
+    fires("I36a", counter_catalog::USER_COMMITS, -1);
+    fires("I36b", counter_catalog::REDO_WRITES, 1_000);
 }
 
 #[test]
@@ -343,8 +343,8 @@ fn identity_i38_littles_law_accounts_for_the_sessions() {
 
 #[test]
 fn identity_i40_rows_of_operations_are_rows_visited() {
-    fires("I40a", stats::ROWS_VISITED, 1);
-    fires("I40b", stats::INDEX_GETS, 10_000);
+    fires("I40a", counter_catalog::ROWS_VISITED, 1);
+    fires("I40b", counter_catalog::INDEX_GETS, 10_000);
     let mut run = fixtures::run();
     run.drained.driver.errors.insert("io".to_owned(), 1);
     assert!(matches!(identity(&run, "I40a").ok, Truth::Na(_)));
@@ -352,10 +352,10 @@ fn identity_i40_rows_of_operations_are_rows_visited() {
 
 #[test]
 fn identity_i41_bytes_are_counted_alike_at_three_places() {
-    fires("I41a", stats::RING_READ_BYTES, 1);
-    fires("I41b", stats::RING_READ_REQUESTS, 1);
-    fires("I41c", stats::RING_WRITE_BYTES, -1);
-    fires("I41d", stats::RING_WRITE_REQUESTS, -1);
+    fires("I41a", counter_catalog::RING_READ_BYTES, 1);
+    fires("I41b", counter_catalog::RING_READ_REQUESTS, 1);
+    fires("I41c", counter_catalog::RING_WRITE_BYTES, -1);
+    fires("I41d", counter_catalog::RING_WRITE_REQUESTS, -1);
     let mut run = fixtures::run();
     run.drained.host.process_read_bytes = Some(0);
     assert!(!holds(&run, "I41e"), "the device saw none of it");
@@ -374,14 +374,14 @@ fn identity_s11_is_of_servers_whose_reads_are_calls() {
 
 #[test]
 fn identity_i42_dirty_buffers_balance() {
-    fires("I42", stats::BUFFERS_CLEANED, 1);
+    fires("I42", counter_catalog::BUFFERS_CLEANED, 1);
 }
 
 #[test]
 fn identity_i44_a_counter_that_falls_is_named() {
     assert!(holds(&fixtures::run(), "I44"));
     let mut run = fixtures::run();
-    let name = stats::PHYSICAL_READS.name.to_owned();
+    let name = counter_catalog::PHYSICAL_READS.name.to_owned();
     run.series[10].stats.counters.insert(name.clone(), Reading::Count(1));
     let found = identity(&run, "I44");
     assert_eq!(found.ok, Truth::Violated);
@@ -390,7 +390,7 @@ fn identity_i44_a_counter_that_falls_is_named() {
 
 #[test]
 fn identity_i44_is_judged_on_every_snapshot_of_a_run_that_kept_none() {
-    let name = stats::PHYSICAL_READS.name;
+    let name = counter_catalog::PHYSICAL_READS.name;
     let judged = |fallen: bool| {
         let mut run = fixtures::run();
         let mut series = SeriesBuilder::default();
@@ -420,7 +420,7 @@ fn identity_i44_what_the_close_wrote_comes_after_an_end_at_the_same_instant() {
     let mut run = fixtures::run();
     // One driver thread and a fixed number of operations: it ends and drains at once, then the writers close.
     run.drained = run.end.clone();
-    let name = stats::BUFFERS_CLEANED.name.to_owned();
+    let name = counter_catalog::BUFFERS_CLEANED.name.to_owned();
     let Some(Reading::Count(cleaned)) = run.end.stats.counters.get(&name).cloned() else {
         panic!("the fixture counts {name}");
     };
@@ -449,7 +449,7 @@ fn identities_that_need_quiet_threads_are_na_on_a_run_cut_short() {
 #[test]
 fn a_violated_exact_identity_is_loud() {
     let mut run = fixtures::run();
-    off(&mut run, stats::PHYSICAL_READS, 1);
+    off(&mut run, counter_catalog::PHYSICAL_READS, 1);
     let record = build(&run);
     let ids: Vec<&str> = violated_exact(&record).iter().map(|i| i.id.as_str()).collect();
     assert_eq!(ids, ["I1", "I3", "I6b"]);

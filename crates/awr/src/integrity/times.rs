@@ -1,11 +1,11 @@
 //! Identities between times, waits, histograms and rates.
 
 use super::{IdentityRule, Judge as _, Scope, Side, known, moved};
-use crate::readings::Deltas;
+use crate::deltas::Deltas;
+use assay_measure::counter_catalog;
 use assay_measure::histogram::{Histogram, SLOTS, slot_low_and_width_ns};
 use assay_measure::record::{EventRow, Figure, Identity, LoadRow, Record};
 use assay_measure::snapshot::{Actor, WaitClass};
-use assay_measure::stats;
 
 /// Times counted twice by two clock readings may differ by so much.
 const TIME_RATIO: f64 = 1e-3;
@@ -127,10 +127,10 @@ fn is_ordered(histogram: &Histogram) -> bool {
 
 fn db_time(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let (s, w) = (&deltas.whole, &deltas.window);
-    let db_time = moved(s, stats::DB_TIME);
+    let db_time = moved(s, counter_catalog::DB_TIME);
     let parts = || {
-        let on_thread = moved(s, stats::ON_THREAD_TIME)?;
-        let queued = moved(s, stats::RUN_QUEUE_TIME)?;
+        let on_thread = moved(s, counter_catalog::ON_THREAD_TIME)?;
+        let queued = moved(s, counter_catalog::RUN_QUEUE_TIME)?;
         Ok::<f64, String>(on_thread + queued + s.wait_ns(Actor::Foreground) as f64)
     };
     let allowed = TIME_RATIO * db_time.clone().unwrap_or(0.0);
@@ -158,7 +158,7 @@ fn db_time(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
 /// Events against wait classes and against both actors' totals, as the record has them.
 fn wait_sums(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     const ALLOWED_US: f64 = 1000.0;
-    let idle = crate::readings::class_name(WaitClass::Idle);
+    let idle = crate::deltas::class_name(WaitClass::Idle);
     let busy = || record.instance.events.iter().filter(|event| event.class != idle);
     let all_us: f64 = busy().filter_map(|event| event.total_us.value()).sum();
     let foreground = busy().filter(|event| event.actor == "foreground");
@@ -203,19 +203,19 @@ fn log_times(deltas: &Deltas<'_>) -> Vec<Identity> {
         judge(
             "I22a",
             "redo synch time = all log file sync (ns)",
-            stats::REDO_SYNCH_TIME,
+            counter_catalog::REDO_SYNCH_TIME,
             waited(&|name| name == "log file sync"),
         ),
         judge(
             "I22b",
             "redo write time = all log file parallel write (ns)",
-            stats::REDO_WRITE_TIME,
+            counter_catalog::REDO_WRITE_TIME,
             waited(&|name| name == "log file parallel write"),
         ),
         judge(
             "I23",
             "redo log space wait time = all log file switch events (ns)",
-            stats::REDO_LOG_SPACE_TIME,
+            counter_catalog::REDO_LOG_SPACE_TIME,
             waited(&|name| name.starts_with("log file switch")),
         ),
     ]
@@ -283,13 +283,13 @@ fn sampled(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
             rule.judge(deltas, known(ash.db_time_s.clone()), measured),
         ];
     };
-    let idle = crate::readings::class_name(WaitClass::Idle);
+    let idle = crate::deltas::class_name(WaitClass::Idle);
     // Of a server's session that has its page and waits for a CPU, its own clock says that it waits for the page, the
     // kernel that it could work.
     let queued = if record.instance.server.is_some() { ash.run_queue_count.value().unwrap_or(0.0) } else { 0.0 };
     let foreground = counted(record).filter(|event| event.actor == "foreground" && event.class != idle);
     let verdicts = foreground.map(|event| {
-        let row = crate::readings::sampled_of(ash, &deltas.data.engine_facts, &event.name);
+        let row = crate::deltas::sampled_of(ash, &deltas.data.engine_facts, &event.name);
         let sampled = row.map_or(0.0, |row| row.active);
         let count = event.count.value().unwrap_or(0.0);
         let little = count / elapsed_s * event.us_avg.value().unwrap_or(0.0) / 1e6;

@@ -1,12 +1,12 @@
 //! The activity history of the window, and the events on the time line.
 
-use crate::readings::{CPU, Deltas, RUN_QUEUE, class_name, seconds};
+use crate::deltas::{CPU, Deltas, RUN_QUEUE, class_name, seconds};
+use assay_measure::counter_catalog;
 use assay_measure::history::{ActivityHistory, ActivityKey, ActivityStep, SessionState};
 use assay_measure::plain::slug;
 use assay_measure::record::{AshInfo, AshRow, Figure, TimelineRow};
-use assay_measure::sample::variance;
 use assay_measure::snapshot::Snapshot;
-use assay_measure::stats;
+use assay_measure::statistics::variance;
 use assay_measure::timeline::TimelineEvent;
 use std::collections::BTreeMap;
 
@@ -147,7 +147,7 @@ pub(super) fn ash(deltas: &Deltas<'_>) -> AshInfo {
     let ticks: u64 = looked.steps.iter().map(|step| step.ticks).sum();
     let classes = looked.sums(class_of);
     let active = looked.active(looked.active_ns);
-    let cpu_used = w.get(stats::DB_CPU).scaled(1e-9).per(w.elapsed_s, "no time");
+    let cpu_used = w.get(counter_catalog::DB_CPU).scaled(1e-9).per(w.elapsed_s, "no time");
     let on_cpu_ns = [CPU, RUN_QUEUE].iter().filter_map(|class| classes.get(class)).map(|sum| sum.active_ns).sum();
     AshInfo {
         interval_ms: (history.interval_ns as f64 / 1e6).into(),

@@ -1,9 +1,9 @@
 //! What a reader checks the numbers against, and what the run remarked.
 
-use crate::readings::{Deltas, UNSUPPORTED, delta, disk_deltas};
+use crate::deltas::{Deltas, UNSUPPORTED, delta, disk_deltas};
+use assay_measure::counter_catalog;
 use assay_measure::record::{Checks, Figure, Record};
 use assay_measure::snapshot::{CLIENT_WAIT, SCAN};
-use assay_measure::stats;
 use std::collections::BTreeSet;
 
 pub(super) fn checks(deltas: &Deltas<'_>, record: &Record) -> Checks {
@@ -24,7 +24,7 @@ pub(super) fn checks(deltas: &Deltas<'_>, record: &Record) -> Checks {
     let (little, expected) = little(deltas);
     // A server's processes do the work that is assay's own elsewhere.
     let (process_read_bytes, process_write_bytes) = if super::reads::is_server(deltas) {
-        (w.get(stats::SERVER_DEVICE_READ_BYTES), w.get(stats::SERVER_DIRTIED_BYTES))
+        (w.get(counter_catalog::SERVER_DEVICE_READ_BYTES), w.get(counter_catalog::SERVER_DIRTIED_BYTES))
     } else {
         (delta(from.process_read_bytes, to.process_read_bytes), delta(from.process_write_bytes, to.process_write_bytes))
     };
@@ -90,7 +90,7 @@ fn hit_expected(deltas: &Deltas<'_>, cache: &Figure, active: &Figure) -> Figure 
         (None, _) => return cache.clone(),
         _ => return active.clone(),
     };
-    let Some(gets) = w.count(stats::GETS_FROM_CACHE).filter(|gets| *gets > 0) else {
+    let Some(gets) = w.count(counter_catalog::GETS_FROM_CACHE).filter(|gets| *gets > 0) else {
         return Figure::na("no gets");
     };
     if cache == 0.0 {
@@ -101,8 +101,8 @@ fn hit_expected(deltas: &Deltas<'_>, cache: &Figure, active: &Figure) -> Figure 
     let ranges = w.driver.ops.iter().filter(|op| op.kind != SCAN);
     let table: u64 = ranges.map(|op| op.rows).sum();
     let table_hits = table as f64 * (cache / active_blocks).min(1.0);
-    let index = w.count(stats::INDEX_GETS).unwrap_or(0);
-    let index_hits = w.count(stats::INDEX_HITS).unwrap_or(index);
+    let index = w.count(counter_catalog::INDEX_GETS).unwrap_or(0);
+    let index_hits = w.count(counter_catalog::INDEX_HITS).unwrap_or(index);
     let other = gets.saturating_sub(table + index);
     Figure::decimal(100.0 * ((index_hits + other) as f64 + table_hits) / gets as f64)
 }

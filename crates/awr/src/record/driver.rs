@@ -1,6 +1,6 @@
 //! What the load generator itself measured: operations, sessions, errors, its own cost.
 
-use crate::readings::{Deltas, NO_WINDOW, micros, seconds};
+use crate::deltas::{Deltas, NO_WINDOW, micros, seconds};
 use assay_measure::record::{DriverInfo, Figure, Latency, OpRow, SessionRow, SessionSpread};
 use assay_measure::snapshot::SessionReading;
 
@@ -91,6 +91,6 @@ fn spread(sessions: &[SessionReading]) -> SessionSpread {
         min_count: (*min).into(),
         median_count: ops[ops.len() / 2].into(),
         max_count: (*max).into(),
-        variation_ratio: crate::readings::variation(&as_f64),
+        variation_ratio: crate::deltas::variation(&as_f64),
     }
 }

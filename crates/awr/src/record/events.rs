@@ -1,9 +1,9 @@
 //! Wait events and wait classes of the window.
 
-use crate::readings::{Deltas, actor_name, class_name, micros};
+use crate::deltas::{Deltas, actor_name, class_name, micros};
+use assay_measure::counter_catalog;
 use assay_measure::record::{AshInfo, EventRow, Figure, Latency, WaitClassRow};
 use assay_measure::snapshot::{Actor, EventReading, WaitClass};
-use assay_measure::stats;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// `us` as a share of `whole` (us), 0..100.
@@ -26,7 +26,7 @@ pub(super) fn events(deltas: &Deltas<'_>, ash: &AshInfo) -> Vec<EventRow> {
     let is_waiting = |row: &&EventRow| row.actor == background && row.class != idle;
     let waits_us = rows.iter().filter(is_waiting);
     let waits_us: f64 = waits_us.filter_map(|row| row.total_us.value()).sum();
-    let elapsed_us = w.count(stats::BACKGROUND_TIME).unwrap_or(0) as f64 / 1000.0;
+    let elapsed_us = w.count(counter_catalog::BACKGROUND_TIME).unwrap_or(0) as f64 / 1000.0;
     let background_us = Figure::decimal(elapsed_us.max(waits_us));
     let db_time_us = w.db_time_ns().scaled(1e-3);
     for row in &mut rows {
@@ -90,7 +90,7 @@ pub(super) fn wait_classes(deltas: &Deltas<'_>, events: &[EventRow]) -> Vec<Wait
     }
     let mut rows: Vec<WaitClassRow> =
         classes.into_iter().map(|(class, events)| class_row(class, &events, &db_time_us)).collect();
-    let cpu = deltas.window.get(stats::DB_CPU);
+    let cpu = deltas.window.get(counter_catalog::DB_CPU);
     if cpu.value().is_some() {
         let total_us = cpu.scaled(1e-3);
         rows.push(WaitClassRow {
@@ -99,7 +99,7 @@ pub(super) fn wait_classes(deltas: &Deltas<'_>, events: &[EventRow]) -> Vec<Wait
             timeouts_pct: Figure::na("not a wait"),
             us_avg: Figure::na("not a wait"),
             db_time_pct: share_pct(&total_us, &db_time_us),
-            source: deltas.source(stats::DB_CPU),
+            source: deltas.source(counter_catalog::DB_CPU),
             total_us,
         });
     }

@@ -1,6 +1,6 @@
 //! The host during the window, from the readings of `/proc` at both ends.
 
-use crate::readings::{
+use crate::deltas::{
     CPU_COLUMNS, Deltas, NO_SOURCE, NO_WINDOW, cpu_delta_ns, cpu_total_ns, delta, disk_deltas, micros,
 };
 use assay_measure::record::{DiskRow, Figure, GaugeRow, NetRow, OsInfo, ProcessInfo, PsiRow};

@@ -1,10 +1,10 @@
 //! IO profile and IOStat rows of the window.
 
-use crate::readings::disk_deltas;
-use crate::readings::{Deltas, NO_WINDOW};
+use crate::deltas::disk_deltas;
+use crate::deltas::{Deltas, NO_WINDOW};
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::record::{Figure, IoProfileRow, IoRow, PathRow};
 use assay_measure::snapshot::{DiskReading, IoReading};
-use assay_measure::stats::{self, Stat};
 
 const MIB: f64 = 1_048_576.0;
 
@@ -97,17 +97,39 @@ pub(super) fn paths(deltas: &Deltas<'_>) -> Vec<PathRow> {
 
 /// Rows that both directions have a counter for: label, unit, read, write, factor.
 type Pair = (&'static str, &'static str, Stat, Stat, f64);
-const TOTAL: Pair =
-    ("Total Requests", "count", stats::PHYSICAL_READ_TOTAL_REQUESTS, stats::PHYSICAL_WRITE_TOTAL_REQUESTS, 1.0);
-const DATABASE: Pair =
-    ("Database Requests", "count", stats::PHYSICAL_READ_REQUESTS, stats::PHYSICAL_WRITE_REQUESTS, 1.0);
-const TOTAL_MIB: Pair =
-    ("Total (MB)", "mib", stats::PHYSICAL_READ_TOTAL_BYTES, stats::PHYSICAL_WRITE_TOTAL_BYTES, 1.0 / MIB);
-const DATABASE_MIB: Pair = ("Database (MB)", "mib", stats::PHYSICAL_READ_BYTES, stats::PHYSICAL_WRITE_BYTES, 1.0 / MIB);
+const TOTAL: Pair = (
+    "Total Requests",
+    "count",
+    counter_catalog::PHYSICAL_READ_TOTAL_REQUESTS,
+    counter_catalog::PHYSICAL_WRITE_TOTAL_REQUESTS,
+    1.0,
+);
+const DATABASE: Pair = (
+    "Database Requests",
+    "count",
+    counter_catalog::PHYSICAL_READ_REQUESTS,
+    counter_catalog::PHYSICAL_WRITE_REQUESTS,
+    1.0,
+);
+const TOTAL_MIB: Pair = (
+    "Total (MB)",
+    "mib",
+    counter_catalog::PHYSICAL_READ_TOTAL_BYTES,
+    counter_catalog::PHYSICAL_WRITE_TOTAL_BYTES,
+    1.0 / MIB,
+);
+const DATABASE_MIB: Pair =
+    ("Database (MB)", "mib", counter_catalog::PHYSICAL_READ_BYTES, counter_catalog::PHYSICAL_WRITE_BYTES, 1.0 / MIB);
 const BLOCKS: [Pair; 3] = [
-    ("Database (blocks)", "blocks", stats::PHYSICAL_READS, stats::PHYSICAL_WRITES, 1.0),
-    ("Via Buffer Cache (blocks)", "blocks", stats::PHYSICAL_READS_CACHE, stats::PHYSICAL_WRITES_FROM_CACHE, 1.0),
-    ("Direct (blocks)", "blocks", stats::PHYSICAL_READS_DIRECT, stats::PHYSICAL_WRITES_DIRECT, 1.0),
+    ("Database (blocks)", "blocks", counter_catalog::PHYSICAL_READS, counter_catalog::PHYSICAL_WRITES, 1.0),
+    (
+        "Via Buffer Cache (blocks)",
+        "blocks",
+        counter_catalog::PHYSICAL_READS_CACHE,
+        counter_catalog::PHYSICAL_WRITES_FROM_CACHE,
+        1.0,
+    ),
+    ("Direct (blocks)", "blocks", counter_catalog::PHYSICAL_READS_DIRECT, counter_catalog::PHYSICAL_WRITES_DIRECT, 1.0),
 ];
 
 fn profile_row(name: &str, unit: &str, read: Figure, write: Figure) -> IoProfileRow {
@@ -131,7 +153,7 @@ pub(super) fn profile(deltas: &Deltas<'_>) -> Vec<IoProfileRow> {
         profile_row(name, unit, none(), none())
     };
     // A target without a log has none to read either.
-    let log_reads = |field: fn(&IoReading) -> u64| match w.get(stats::REDO_WRITES) {
+    let log_reads = |field: fn(&IoReading) -> u64| match w.get(counter_catalog::REDO_WRITES) {
         Figure::Na(reason) => Figure::Na(reason),
         _ => {
             let is_log = |io: &&IoReading| io.file_type == "Log File";
@@ -146,12 +168,12 @@ pub(super) fn profile(deltas: &Deltas<'_>) -> Vec<IoProfileRow> {
     };
     let log_requests = log_reads(|io| io.small_read_requests + io.large_read_requests);
     let log_mib = log_reads(|io| io.read_bytes).scaled(1.0 / MIB);
-    let redo_mib = w.rate(stats::REDO_BYTES_WRITTEN).scaled(1.0 / MIB);
+    let redo_mib = w.rate(counter_catalog::REDO_BYTES_WRITTEN).scaled(1.0 / MIB);
     let mut rows = vec![
         pair(TOTAL),
         pair(DATABASE),
         optimized("Optimized Requests", "count"),
-        profile_row("Redo Requests", "count", log_requests, w.rate(stats::REDO_WRITES)),
+        profile_row("Redo Requests", "count", log_requests, w.rate(counter_catalog::REDO_WRITES)),
         pair(TOTAL_MIB),
         pair(DATABASE_MIB),
         optimized("Optimized Total (MB)", "mib"),

@@ -4,12 +4,12 @@
 //! requests in one direction, a separate row compares all of them with the device, and the single kinds say why they
 //! are not compared.
 
-use crate::readings::disk_deltas;
-use crate::readings::{Deltas, NO_WINDOW, UNSUPPORTED, delta};
+use crate::deltas::disk_deltas;
+use crate::deltas::{Deltas, NO_WINDOW, UNSUPPORTED, delta};
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{Figure, Latency, LayerRow, RequestLayers, ScanInfo};
 use assay_measure::snapshot::{Direction, DiskReading, OpReading, RequestReading, SCAN};
-use assay_measure::stats::{self, Stat};
 
 /// A kind stands for its direction if it makes up this share of the ring's requests.
 const PURE_SHARE: f64 = 0.9;
@@ -332,8 +332,8 @@ pub(super) fn scan(deltas: &Deltas<'_>) -> ScanInfo {
             Some((n + io.small_read_requests + io.large_read_requests, bytes + io.read_bytes))
         })
         .unwrap_or((0, 0));
-    if bytes == 0 && w.count(stats::TABLE_SCANS).unwrap_or(0) == 0 {
-        return no_scan(&w.get(stats::TABLE_SCANS));
+    if bytes == 0 && w.count(counter_catalog::TABLE_SCANS).unwrap_or(0) == 0 {
+        return no_scan(&w.get(counter_catalog::TABLE_SCANS));
     }
     // A server that does not tell scans' reads apart read none past its buffers, for all that is known.
     let untold = || match rows().next() {
@@ -349,8 +349,8 @@ pub(super) fn scan(deltas: &Deltas<'_>) -> ScanInfo {
     let get = |stat: Stat| w.get(stat);
     let streams = deltas.setting("SCAN_PARALLEL").and_then(|n| n.parse().ok());
     ScanInfo {
-        scans_count: get(stats::TABLE_SCANS),
-        blocks_count: get(stats::SCAN_BLOCKS),
+        scans_count: get(counter_catalog::TABLE_SCANS),
+        blocks_count: get(counter_catalog::SCAN_BLOCKS),
         direct_mb_per_s: per_s.scaled(1e-6),
         direct_mib_per_s: per_s.scaled(1.0 / 1_048_576.0),
         direct_requests_count: untold().map_or(Figure::Count(requests), Figure::Na),

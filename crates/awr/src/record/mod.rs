@@ -20,10 +20,10 @@ pub(crate) use assay_measure::plain::slug;
 pub use load::ROWS as LOAD_ROWS;
 pub use series::{SeriesBuilder, steadiness_of};
 
-use crate::readings::{Deltas, NO_WINDOW, Rises, seconds};
+use crate::deltas::{Deltas, NO_WINDOW, Rises, seconds};
+use assay_measure::counter_catalog;
 use assay_measure::record::{Figure, Instance, Interval, OsInfo, Record, Series};
 use assay_measure::snapshot::RunData;
-use assay_measure::stats;
 
 /// Builds the record of a run.
 ///
@@ -86,7 +86,7 @@ fn derive(deltas: &Deltas<'_>, series: Series, rises: &Rises) -> Record {
     record.warnings = checks::warnings(deltas);
     record.advice = crate::rules::advise(&record);
     record.advice_unjudged = crate::rules::unjudged(&record);
-    assay_measure::kind::figure(&crate::SLOB, &mut record);
+    assay_measure::kind::attach_metrics(&crate::SLOB, &mut record);
     record
 }
 
@@ -108,8 +108,8 @@ fn interval(deltas: &Deltas<'_>) -> Interval {
         skew_ms: (data.begin.skew_ns.max(data.end.skew_ns) as f64 / 1e6).into(),
         worker_active_fraction: active_fraction(data),
         tx_count: window.transactions(),
-        execs_count: window.get(stats::EXECUTE_COUNT),
-        calls_count: window.get(stats::USER_CALLS),
+        execs_count: window.get(counter_catalog::EXECUTE_COUNT),
+        calls_count: window.get(counter_catalog::USER_CALLS),
         ops_count: window.ops().into(),
         sessions_begin_count: data.begin.driver.sessions_active.into(),
         sessions_end_count: data.end.driver.sessions_active.into(),

@@ -1,10 +1,10 @@
 //! Where a server's reads came from: its own count, the kernel's account of its processes, the devices.
 
-use crate::readings::disk_deltas;
-use crate::readings::{Deltas, NO_WINDOW};
+use crate::deltas::disk_deltas;
+use crate::deltas::{Deltas, NO_WINDOW};
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::facts::SERVER_HOST;
 use assay_measure::record::{Checks, Figure, ReadSources};
-use assay_measure::stats::{self, Stat};
 
 /// Fewer bytes than this tell nothing about where reads come from.
 const SOME_BYTES: f64 = 1_048_576.0;
@@ -13,7 +13,7 @@ const NO_DEVICE: &str = "no device known";
 /// Whether the engine's work is done by the processes of a server.
 pub(super) fn is_server(deltas: &Deltas<'_>) -> bool {
     let counters = &deltas.window.to.stats.counters;
-    counters.contains_key(stats::SERVER_DEVICE_READ_BYTES.name)
+    counters.contains_key(counter_catalog::SERVER_DEVICE_READ_BYTES.name)
 }
 
 /// The layers of a server's reads; `None` for an engine that is no server.
@@ -26,18 +26,18 @@ pub(super) fn sources(deltas: &Deltas<'_>, checks: &Checks) -> Option<ReadSource
     let disks = disk_deltas(&deltas.data.begin.host, &deltas.data.end.host);
     let device = |sum: u64| if disks.is_empty() { Figure::na(NO_DEVICE) } else { Figure::Count(sum) };
     let mut reads = ReadSources {
-        engine_blocks_count: get(stats::PHYSICAL_READS),
+        engine_blocks_count: get(counter_catalog::PHYSICAL_READS),
         engine_bytes: checks.engine_read_bytes.clone(),
-        process_calls_count: get(stats::SERVER_READ_CALLS),
-        process_call_bytes: get(stats::SERVER_READ_CALL_BYTES),
-        process_device_bytes: get(stats::SERVER_DEVICE_READ_BYTES),
+        process_calls_count: get(counter_catalog::SERVER_READ_CALLS),
+        process_call_bytes: get(counter_catalog::SERVER_READ_CALL_BYTES),
+        process_device_bytes: get(counter_catalog::SERVER_DEVICE_READ_BYTES),
         device_requests_count: device(disks.iter().map(|disk| disk.reads).sum()),
         device_bytes: device(disks.iter().map(|disk| disk.read_bytes).sum()),
         buffer_hit_pct: checks.hit_measured_pct.clone(),
-        engine_blocks_per_s: w.rate(stats::PHYSICAL_READS),
+        engine_blocks_per_s: w.rate(counter_catalog::PHYSICAL_READS),
         ..ReadSources::default()
     };
-    judge(&mut reads, &get(stats::SESSION_LOGICAL_READS), w.elapsed_s);
+    judge(&mut reads, &get(counter_catalog::SESSION_LOGICAL_READS), w.elapsed_s);
     said(&mut reads, deltas);
     Some(reads)
 }

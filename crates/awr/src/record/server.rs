@@ -1,11 +1,11 @@
 //! What only the run of a database server has: the field's result line, rows before and after, shares that only the
 //! server knows, and the possible error of its late counters.
 
-use crate::readings::{Deltas, NO_WINDOW, UNSUPPORTED, counter};
+use crate::deltas::{Deltas, NO_WINDOW, UNSUPPORTED, counter};
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::facts::{self, FactKey};
 use assay_measure::record::{Figure, PercentRow, Record, ServerInfo, ServerRow};
 use assay_measure::snapshot::Snapshot;
-use assay_measure::stats::{self, Stat};
 use std::collections::BTreeMap;
 
 /// The section of a server; `None` where the target is none.
@@ -25,8 +25,8 @@ pub(super) fn server(deltas: &Deltas<'_>, record: &Record) -> Option<ServerInfo>
         loop_place: deltas.setting("LOOP").unwrap_or_default().to_lowercase(),
         schemas_count: schemas,
         threads_per_schema_count: threads,
-        reads_blocks_per_s: w.rate(stats::PHYSICAL_READS),
-        cache_hits_blocks_per_s: w.rate(stats::CACHE_HITS),
+        reads_blocks_per_s: w.rate(counter_catalog::PHYSICAL_READS),
+        cache_hits_blocks_per_s: w.rate(counter_catalog::CACHE_HITS),
         rows: vec![row("BEFORE", w.from), row("AFTER", w.to)],
         shares: shares(deltas),
         end_point_error_pct: Figure::decimal(100.0 * ends_s(deltas)).per(w.elapsed_s, NO_WINDOW),
@@ -78,23 +78,23 @@ fn row(when: &str, mark: &Snapshot) -> ServerRow {
     let get = |stat: Stat| counter(&mark.stats, stat);
     ServerRow {
         when: when.to_owned(),
-        hits_blocks: get(stats::CACHE_HITS),
-        reads_blocks: get(stats::PHYSICAL_READS),
-        tuples_returned_count: get(stats::TUPLES_RETURNED),
-        tuples_fetched_count: get(stats::TUPLES_FETCHED),
-        tuples_updated_count: get(stats::TUPLES_UPDATED),
+        hits_blocks: get(counter_catalog::CACHE_HITS),
+        reads_blocks: get(counter_catalog::PHYSICAL_READS),
+        tuples_returned_count: get(counter_catalog::TUPLES_RETURNED),
+        tuples_fetched_count: get(counter_catalog::TUPLES_FETCHED),
+        tuples_updated_count: get(counter_catalog::TUPLES_UPDATED),
     }
 }
 
 /// A part of a whole, both counted by the server, as a percentage.
 fn shares(deltas: &Deltas<'_>) -> Vec<PercentRow> {
     const SHARES: [(&str, Stat, Stat); 6] = [
-        ("Table Block Hit %", stats::TABLE_HITS, stats::TABLE_GETS),
-        ("Index Block Hit %", stats::INDEX_HITS, stats::INDEX_GETS),
-        ("Heap-Only Updates %", stats::TABLE_UPDATES_HOT, stats::TABLE_UPDATES),
-        ("Updates to Another Page %", stats::TABLE_UPDATES_NEW_PAGE, stats::TABLE_UPDATES),
-        ("Full Page Images per Log Record %", stats::WAL_FULL_PAGES, stats::REDO_ENTRIES),
-        ("Writes by Sessions %", stats::BUFFERS_WRITTEN_BY_BACKENDS, stats::PHYSICAL_WRITES),
+        ("Table Block Hit %", counter_catalog::TABLE_HITS, counter_catalog::TABLE_GETS),
+        ("Index Block Hit %", counter_catalog::INDEX_HITS, counter_catalog::INDEX_GETS),
+        ("Heap-Only Updates %", counter_catalog::TABLE_UPDATES_HOT, counter_catalog::TABLE_UPDATES),
+        ("Updates to Another Page %", counter_catalog::TABLE_UPDATES_NEW_PAGE, counter_catalog::TABLE_UPDATES),
+        ("Full Page Images per Log Record %", counter_catalog::WAL_FULL_PAGES, counter_catalog::REDO_ENTRIES),
+        ("Writes by Sessions %", counter_catalog::BUFFERS_WRITTEN_BY_BACKENDS, counter_catalog::PHYSICAL_WRITES),
     ];
     let w = &deltas.window;
     let share = |(name, part, whole): (&str, Stat, Stat)| {

@@ -38,7 +38,7 @@ fn rates_divide_by_every_denominator() {
 fn db_time_is_that_inside_the_window_also_of_operations_that_span_its_ends() {
     let mut run = fixtures::run();
     // All four sessions hang in an operation since second 21 and end none.
-    let name = assay_measure::stats::DB_TIME.name;
+    let name = assay_measure::counter_catalog::DB_TIME.name;
     let before = fixtures::snapshot(21);
     run.end.stats.counters.insert(name.to_owned(), before.stats.counters[name].clone());
     run.end.driver.in_flight_ns = 4_080_000_000;
@@ -65,7 +65,7 @@ fn slob_37_logical_reads_are_misses_and_hits_and_executes_are_operations() {
 #[test]
 fn a_run_without_transactions_has_no_per_transaction_figure() {
     let mut run = fixtures::run();
-    let name = assay_measure::stats::USER_COMMITS.name;
+    let name = assay_measure::counter_catalog::USER_COMMITS.name;
     run.end.stats.counters.insert(name.to_owned(), run.begin.stats.counters[name].clone());
     let record = build(&run);
     assert_eq!(load(&record, "Redo size (bytes)").per_tx, Figure::na("no transactions"));
@@ -76,7 +76,7 @@ fn a_run_without_transactions_has_no_per_transaction_figure() {
 fn a_counter_the_engine_lacks_is_na_and_stays_na_in_sums() {
     let mut run = fixtures::run();
     for mark in [&mut run.begin, &mut run.end] {
-        let name = assay_measure::stats::PHYSICAL_WRITE_TOTAL_REQUESTS.name;
+        let name = assay_measure::counter_catalog::PHYSICAL_WRITE_TOTAL_REQUESTS.name;
         mark.stats.counters.insert(name.to_owned(), Reading::Na("denied".to_owned()));
     }
     let record = build(&run);
@@ -89,7 +89,7 @@ fn a_counter_the_engine_lacks_is_na_and_stays_na_in_sums() {
 #[test]
 fn a_counter_that_went_backwards_is_na_alone() {
     let mut run = fixtures::run();
-    let name = assay_measure::stats::REDO_SIZE.name.to_owned();
+    let name = assay_measure::counter_catalog::REDO_SIZE.name.to_owned();
     run.end.stats.counters.insert(name, Reading::Count(1));
     let record = build(&run);
     assert_eq!(load(&record, "Redo size (bytes)").per_s, Figure::na("reset"));
@@ -128,7 +128,7 @@ fn background_shares_never_exceed_their_whole() {
     let mut run = fixtures::run();
     assert!((sum(&run) - 58.0).abs() < 1e-9, "116 ms of waits in 200 ms a second");
     // Log writes led by sessions: the background threads' own time is less than the waits.
-    let name = assay_measure::stats::BACKGROUND_TIME.name.to_owned();
+    let name = assay_measure::counter_catalog::BACKGROUND_TIME.name.to_owned();
     run.end.stats.counters.insert(name, Reading::Count(500_000_000));
     assert!((sum(&run) - 100.0).abs() < 1e-9);
 }

@@ -3,7 +3,7 @@
 //! A server keeps no single waits. Some events have a count and a time, most have only samples of the sessions' states;
 //! an event that has both is one row, never two.
 
-use crate::readings::{Deltas, Sampled, actor_name, class_name, sampled};
+use crate::deltas::{Deltas, Sampled, actor_name, class_name, sampled};
 use assay_measure::record::{AshInfo, EventRow, Figure, SAMPLED};
 use assay_measure::snapshot::{Actor, BucketReading, Reading, TimedReading, WaitClass};
 

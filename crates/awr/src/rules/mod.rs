@@ -45,25 +45,25 @@ mod tests;
 
 pub use r24_settings_differ::judge as settings_differ;
 
-use crate::readings::{cache_parameter, device_reads};
+use crate::deltas::{cache_parameter, device_reads};
 use crate::waits::{is_lock, is_log, is_read, is_writer};
 use assay_measure::histogram::{Histogram, slot_low_and_width_ns};
 use assay_measure::identity::{violated, violated_exact};
 use assay_measure::record::{Advice, DiskRow, EventRow, Figure, OpRow, Record, RequestLayers};
 use assay_measure::rule::Rule;
-use assay_measure::sample::mean;
+use assay_measure::statistics::mean;
 use assay_measure::units::{fixed, size, thousands};
 use assay_measure::{cpu, facts};
 
 /// What a rule says: a finding, silence, or the figure it lacks.
-type Judged = Result<Option<Advice>, Missing>;
+type RuleResult = Result<Option<Advice>, Missing>;
 
 /// A figure that a rule needs and that is n/a: its name and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Missing(String);
 
 /// What a rule is documented with, and how it judges.
-type Entry = (Rule, fn(&Record) -> Judged);
+type Entry = (Rule, fn(&Record) -> RuleResult);
 
 macro_rules! rules {
     ($($file:ident),* $(,)?) => { &[$(($file::RULE, $file::judge)),*] };
@@ -151,7 +151,7 @@ pub fn unjudged(record: &Record) -> Vec<String> {
 }
 
 /// A finding that fired at `value` of `threshold`: high from twice the threshold on.
-fn fired(rule: &Rule, value: f64, threshold: f64, text: String, evidence: &[(&str, f64)]) -> Judged {
+fn fired(rule: &Rule, value: f64, threshold: f64, text: String, evidence: &[(&str, f64)]) -> RuleResult {
     Ok(Some(rule.advise(value >= 2.0 * threshold, text, evidence)))
 }
 

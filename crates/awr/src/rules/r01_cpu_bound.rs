@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests of the method: 83 to 95 %.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let Some((pct, cpu_s)) = on_cpu(record)? else {
         return Ok(None);
     };

@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests of the method: user and system 99.7 %, load 235 on 16 CPUs.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let busy = busy(record)?;
     if busy < SATURATED {
         return Ok(None);

@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests of the method: 94.9 %.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let pct = share(record, is_read)?;
     let busy = busy(record)?;
     let read = foreground(record, is_read).next();

@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests of the method: 90.3 %.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let Some(waits) = named(record, "free buffer waits", "foreground") else {
         return Ok(None);
     };

@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests of the method: 37.5 %.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let pct = share(record, is_log)?;
     if pct < THRESHOLD {
         return Ok(None);

@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests of the method: 8 switches in 5 min.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     if only_reads(record) {
         return Ok(None);
     }

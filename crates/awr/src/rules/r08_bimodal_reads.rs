@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests of the method: 3.3 % of reads took 58 % of the time.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let names = ["db file sequential read", "cell single block physical read"];
     let mut named = names.into_iter().filter_map(|name| named(record, name, "foreground"));
     let Some(reads) = named.find(|event| event.hist_us.iter().any(|count| *count > 0)) else {

@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests of the method: 237.2 MiB/s on a link of 2 Gbit/s.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let elapsed = elapsed(record)?;
     // The limit counts what this process does; with one device under the data that is known
     // apart from what others do to it.

@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Measured on a server that reads through the page cache: 20 GB read by it, 0.5 MB of that from devices.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let checks = &record.checks;
     let Ok(engine) = need(&checks.engine_read_bytes, "engine read bytes") else {
         return Ok(None);

@@ -23,7 +23,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests of the method: mean 0.308 ms, longest 199.7 ms.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let events = foreground(record, |event| {
         event.class != "Idle"
             && event.hist_ns.count() >= LEAST_WAITS

@@ -22,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests of the method: 0.71 of a standard disk against 0.23 of flash.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let steady = &record.checks.steadiness;
     let variation = need(&steady.variation_ratio, "throughput per second")?;
     let trend = steady.last_over_first_ratio.value();

@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests of the method: about 30 blocks a wait.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let parallel = named(record, "db file parallel read", "foreground");
     let Some(waits) = parallel.and_then(|event| event.count.value()).filter(|n| *n > 0.0) else {
         return Ok(None);

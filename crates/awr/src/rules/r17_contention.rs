@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published notes on threads per schema.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let pct = share(record, is_lock)?;
     if pct < THRESHOLD {
         return Ok(None);

@@ -22,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests of the method: 7.6 % with data 16 times the cache.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let mut rows = record.instance.efficiency.iter();
     let printed = rows.find(|row| row.name.trim() == "Buffer Hit %" && record.import.is_some());
     let measured = match printed {

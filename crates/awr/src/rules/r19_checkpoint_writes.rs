@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests of the method: 56 %.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let writes = stat(record, "physical_writes_blocks")?;
     if writes < 1000.0 || only_reads(record) {
         return Ok(None);

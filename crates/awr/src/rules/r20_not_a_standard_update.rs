@@ -27,7 +27,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published vectors of the method, of 64 rows.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     if record.instance.server.is_some() {
         // The published vectors are of engines with undo in their log.
         return Ok(None);

@@ -22,7 +22,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests of the method: CPU columns of 75 % in a virtual machine.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let pct = |name: &str| {
         let figure = record.os.cpu_pct.get(name).cloned().unwrap_or_default();
         need(&figure, &format!("host CPU {name}"))

@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests of the method: 1.08 ms of 7.40 ms.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let means = |row: &RequestLayers| {
         let count = row.engine.count.value().filter(|count| *count >= LEAST)?;
         let engine = row.engine.latency.us_avg.value()?;

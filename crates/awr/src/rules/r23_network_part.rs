@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests: 0.644 ms of 2.532 ms.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let Some(call) = read(record, "redo_transport_us_avg") else {
         return Ok(None);
     };

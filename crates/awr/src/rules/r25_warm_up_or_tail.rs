@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published load tests of the method: about 10 % idle.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let fraction = need(&record.interval.worker_active_fraction, "session active fraction")?;
     let edges = edges(record);
     let off = |rate: f64, all: f64| (rate / all - 1.0).abs();

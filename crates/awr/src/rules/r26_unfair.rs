@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Decided here.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let spread = &record.driver.session_spread;
     let slowest = need(&spread.min_count, "operations per session")?;
     let median = need(&spread.median_count, "operations per session")?;

@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Decided here.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let Ok(rows) = stat(record, "table_rows_changed_count") else {
         return Ok(None);
     };

@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Published reports: CPU columns of 75 %, equal percentiles.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     if record.integrity.is_empty() {
         return Err(Missing("identities: none was evaluated".to_owned()));
     }

@@ -16,7 +16,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Decided here.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let failed = record.driver.errors_whole_run_count;
     if failed == 0 {
         return Ok(None);

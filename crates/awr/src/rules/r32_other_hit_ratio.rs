@@ -17,7 +17,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Decided here.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let checks = &record.checks;
     let (Some(expected), Some(measured)) = (checks.hit_expected_pct.value(), checks.hit_measured_pct.value()) else {
         return Ok(None);

@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
     source: "J. D. C. Little, 1961; the threshold is decided here.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let checks = &record.checks;
     let (Some(found), Some(there)) = (checks.little_sessions.value(), checks.little_expected_sessions.value()) else {
         return Ok(None);

@@ -20,7 +20,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Decided here.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let server = record.instance.server.as_ref();
     let driver = server.and_then(|server| server.driver_of_host_pct.value());
     let (Some(driver), Ok(busy)) = (driver, busy(record)) else {

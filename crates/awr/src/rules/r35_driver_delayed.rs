@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Decided here.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let threads = record.driver.threads_count as f64;
     let (Some(delay), Some(elapsed)) = (record.driver.thread_run_delay_s.value(), record.interval.elapsed_s.value())
     else {

@@ -15,7 +15,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Decided here.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let Some(pct) = record.driver.thread_cpu_pct.value().filter(|pct| *pct >= THRESHOLD) else {
         return Ok(None);
     };

@@ -19,7 +19,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Decided here.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let Some(pct) = record.driver.floor_pct.value().filter(|pct| *pct >= THRESHOLD) else {
         return Ok(None);
     };

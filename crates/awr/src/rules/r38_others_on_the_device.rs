@@ -21,7 +21,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Decided here.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let checks = &record.checks;
     let (Some(process), Some(device)) = (checks.process_read_bytes.value(), checks.device_read_bytes.value()) else {
         return Ok(None);

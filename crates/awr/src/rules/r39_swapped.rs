@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     source: "Decided here.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let swaps = record.os.vmstat_count.iter().filter(|(name, _)| name.contains("swp"));
     let pages: f64 = swaps.filter_map(|(_, count)| count.value()).sum();
     if pages == 0.0 {

@@ -13,7 +13,7 @@ pub(super) const RULE: Rule = Rule {
     source: "The change-point search of docs/design/series.md.",
 };
 
-pub(super) fn judge(record: &Record) -> Judged {
+pub(super) fn judge(record: &Record) -> RuleResult {
     let points = &record.checks.steadiness.change_points_s;
     let Some(first) = points.first() else {
         return Ok(None);

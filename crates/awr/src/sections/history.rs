@@ -1,10 +1,10 @@
 //! Activity history and the events on the time line.
 
-use crate::readings::{CPU, RUN_QUEUE, class_name};
+use crate::deltas::{CPU, RUN_QUEUE, class_name};
 use assay_measure::record::{AshRow, Figure, Record, TimelineRow};
-use assay_measure::sample;
 use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right, wrapped};
 use assay_measure::snapshot::WaitClass;
+use assay_measure::statistics;
 use assay_measure::units::fixed;
 
 /// A longer run is shown in so many lines, each the mean of its seconds.
@@ -104,7 +104,7 @@ fn chart(page: &mut Sections, record: &Record) {
     let mean = |name: &str, from: usize, to: usize| {
         let column = series.metrics.get(name).map_or(&[][..], |c| &c[from..to]);
         let known: Vec<f64> = column.iter().filter_map(Figure::value).collect();
-        (!known.is_empty()).then(|| sample::mean(&known))
+        (!known.is_empty()).then(|| statistics::mean(&known))
     };
     let rows: Vec<(usize, [f64; LETTERS.len()])> = (0..series.t_s.len())
         .step_by(step)

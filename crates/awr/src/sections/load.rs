@@ -1,7 +1,7 @@
 //! Load profile, efficiency and time model.
 
 use super::header::percent;
-use crate::readings::{CPU, RUN_QUEUE};
+use crate::deltas::{CPU, RUN_QUEUE};
 use assay_measure::record::{Figure, Record};
 use assay_measure::section::{Cell, Column, Sections, left, number, right};
 use assay_measure::units::fixed;

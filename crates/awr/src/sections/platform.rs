@@ -1,6 +1,6 @@
 //! Host and instance CPU, memory, pressure, operating system statistics.
 
-use crate::readings::CPU_COLUMNS;
+use crate::deltas::CPU_COLUMNS;
 use assay_measure::record::{Figure, Record};
 use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
 use assay_measure::units::fixed;

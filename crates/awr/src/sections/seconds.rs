@@ -1,8 +1,8 @@
 //! Per-second figures and steadiness.
 
 use assay_measure::record::{Figure, Record};
-use assay_measure::sample;
 use assay_measure::section::{Column, Sections, left, number, number_or_reason, right};
+use assay_measure::statistics;
 use assay_measure::units::fixed;
 
 /// A longer run is shown in so many steps, each the mean of its seconds.
@@ -64,7 +64,7 @@ fn mean(values: &[Figure]) -> Figure {
     match (known.len(), values.first()) {
         (0, Some(first)) => first.clone(),
         (0, None) => Figure::default(),
-        _ => Figure::decimal(sample::mean(&known)),
+        _ => Figure::decimal(statistics::mean(&known)),
     }
 }
 

@@ -5,9 +5,9 @@ use super::part::Part;
 use crate::draft::{Reading, step};
 use crate::number::{self, Printed};
 use crate::text::{At, Line};
+use assay_measure::counter_catalog::{DICTIONARY, Stat, Unit};
 use assay_measure::plain::slug;
 use assay_measure::record::{Figure, StatRow};
-use assay_measure::stats::{DICTIONARY, Stat, Unit};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A row by its columns.

@@ -1,17 +1,35 @@
 //! Rows of the load and I/O profile that older layouts do not print, from the statistics that they do.
 
 use assay_awr::record::LOAD_ROWS;
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::record::{Figure, IoProfileRow, LoadRow, Record, StatRow};
-use assay_measure::stats::{self, Stat};
 
 const PER_MIB: f64 = 1.0 / 1_048_576.0;
 
 /// Label, unit, statistics of reads and writes, factor from their unit.
 const IO: [(&str, &str, Stat, Stat, f64); 4] = [
-    ("Total Requests", "count", stats::PHYSICAL_READ_TOTAL_REQUESTS, stats::PHYSICAL_WRITE_TOTAL_REQUESTS, 1.0),
-    ("Database Requests", "count", stats::PHYSICAL_READ_REQUESTS, stats::PHYSICAL_WRITE_REQUESTS, 1.0),
-    ("Total (MB)", "mib", stats::PHYSICAL_READ_TOTAL_BYTES, stats::PHYSICAL_WRITE_TOTAL_BYTES, PER_MIB),
-    ("Database (MB)", "mib", stats::PHYSICAL_READ_BYTES, stats::PHYSICAL_WRITE_BYTES, PER_MIB),
+    (
+        "Total Requests",
+        "count",
+        counter_catalog::PHYSICAL_READ_TOTAL_REQUESTS,
+        counter_catalog::PHYSICAL_WRITE_TOTAL_REQUESTS,
+        1.0,
+    ),
+    (
+        "Database Requests",
+        "count",
+        counter_catalog::PHYSICAL_READ_REQUESTS,
+        counter_catalog::PHYSICAL_WRITE_REQUESTS,
+        1.0,
+    ),
+    (
+        "Total (MB)",
+        "mib",
+        counter_catalog::PHYSICAL_READ_TOTAL_BYTES,
+        counter_catalog::PHYSICAL_WRITE_TOTAL_BYTES,
+        PER_MIB,
+    ),
+    ("Database (MB)", "mib", counter_catalog::PHYSICAL_READ_BYTES, counter_catalog::PHYSICAL_WRITE_BYTES, PER_MIB),
 ];
 
 /// Adds the rows that are not there and whose statistics are. They are derived: none is listed as imported.

@@ -1,7 +1,7 @@
 //! From what fio printed to the storage part of a record.
 
 use super::super::draft::{Draft, Reading};
-use super::super::seen::Seen;
+use super::super::located_number::LocatedNumber;
 use super::{Disk, GroupWay, Job, Lat, Run, Way};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::Figure;
@@ -236,7 +236,7 @@ fn fill_latency(
         return;
     }
     let what = kind_of(stem);
-    let reading = |seen: &Seen, statistic: &str| {
+    let reading = |seen: &LocatedNumber, statistic: &str| {
         let name = format!("{what} {statistic}");
         syscall(seen.reading(format!("{stem}_{statistic}")), &name, scope)
     };
@@ -301,7 +301,7 @@ fn histogram(lat: &Lat) -> Option<Histogram> {
     for (middle_ns, count) in &lat.bins {
         all.record_n(*middle_ns, *count);
     }
-    let ns = |seen: &Option<Seen>| Some((seen.as_ref()?.value()? * 1e3).round() as u64);
+    let ns = |seen: &Option<LocatedNumber>| Some((seen.as_ref()?.value()? * 1e3).round() as u64);
     let sum_ns = lat.avg.as_ref()?.value()? * 1e3 * all.count() as f64;
     let exact = Histogram::from_sparse(&all.sparse(), sum_ns.round() as u64, ns(&lat.min)?, ns(&lat.max)?);
     Some(exact.unwrap_or(all))
@@ -448,7 +448,8 @@ fn fill_group(draft: &mut Draft, id: u32, group: Option<usize>, printed: &GroupW
     });
     let scope = format!("group {id}");
     let name = printed.way;
-    let reading = |seen: &Seen, what: &str, label: &str| syscall(seen.reading(format!("{name}_{what}")), label, &scope);
+    let reading =
+        |seen: &LocatedNumber, what: &str, label: &str| syscall(seen.reading(format!("{name}_{what}")), label, &scope);
     // Beside the sums of the jobs, which stay: the identities compare the two.
     if let Some(seen) = &printed.bytes {
         draft.alone(reading(seen, "moved_bytes", "io"));

@@ -1,9 +1,9 @@
 //! fio's JSON and json+ of 2.x and 3.x, and our own.
 
 use super::super::json::{Node, Source};
+use super::super::located_number::LocatedNumber;
 use super::super::number;
 use super::super::rows::JOBS_MAX;
-use super::super::seen::Seen;
 use super::super::text::{At, Text};
 use super::super::{Confidence, Draft, ImportError};
 use super::{Disk, Job, Lat, Run, WAYS, Way};
@@ -210,8 +210,8 @@ fn clones(jobs: &mut [Job]) {
     }
 }
 
-fn seen(node: Node<'_>) -> Option<Seen> {
-    Seen::some(node.at(), node.number())
+fn seen(node: Node<'_>) -> Option<LocatedNumber> {
+    LocatedNumber::some(node.at(), node.number())
 }
 
 fn rest(job: &mut Job, node: Node<'_>, key: &'static str, name: &'static str) {
@@ -242,7 +242,7 @@ fn way(name: &'static str, node: Node<'_>) -> Option<Way> {
     let of = |key: &str| members.get(key).and_then(|node| seen(*node));
     let ios = of("total_ios");
     let bytes = of("io_bytes");
-    let moved = |seen: &Option<Seen>| seen.as_ref().and_then(Seen::value).unwrap_or(0.0) > 0.0;
+    let moved = |seen: &Option<LocatedNumber>| seen.as_ref().and_then(LocatedNumber::value).unwrap_or(0.0) > 0.0;
     if !moved(&ios) && !moved(&bytes) {
         return None;
     }
@@ -312,7 +312,7 @@ fn lat(node: Node<'_>, us: f64) -> Lat {
             _ => {}
         }
     }
-    let is_zero = |seen: &Option<Seen>| seen.as_ref().and_then(Seen::value).unwrap_or(0.0) == 0.0;
+    let is_zero = |seen: &Option<LocatedNumber>| seen.as_ref().and_then(LocatedNumber::value).unwrap_or(0.0) == 0.0;
     if is_zero(&found.count) && is_zero(&found.max) && is_zero(&found.avg) {
         return Lat::default();
     }

@@ -11,7 +11,7 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-use super::seen::Seen;
+use super::located_number::LocatedNumber;
 use super::text::{At, Text};
 use super::{Confidence, Draft, ImportError};
 
@@ -44,11 +44,11 @@ struct Job {
     ways: Vec<Way>,
     sync: Lat,
     /// Shares of the I/Os by latency: what it is of (`below 100 us`), percent.
-    shares: Vec<(String, Seen)>,
+    shares: Vec<(String, LocatedNumber)>,
     /// Other figures: key, name, value.
-    rest: Vec<(&'static str, &'static str, Seen)>,
+    rest: Vec<(&'static str, &'static str, LocatedNumber)>,
     /// Shares of depths and batches: key, slot, percent.
-    slots: Vec<(&'static str, String, Seen)>,
+    slots: Vec<(&'static str, String, LocatedNumber)>,
     error: Option<String>,
 }
 
@@ -56,32 +56,32 @@ struct Job {
 #[derive(Default)]
 struct Way {
     way: &'static str,
-    ios: Option<Seen>,
-    short: Option<Seen>,
-    bytes: Option<Seen>,
-    runtime_s: Option<Seen>,
-    ios_per_s: Option<Seen>,
+    ios: Option<LocatedNumber>,
+    short: Option<LocatedNumber>,
+    bytes: Option<LocatedNumber>,
+    runtime_s: Option<LocatedNumber>,
+    ios_per_s: Option<LocatedNumber>,
     /// Printed in powers of 1024, or exact.
-    bytes_per_s: Option<Seen>,
+    bytes_per_s: Option<LocatedNumber>,
     /// Printed in powers of 1000.
-    decimal_bytes_per_s: Option<Seen>,
+    decimal_bytes_per_s: Option<LocatedNumber>,
     lat: Lat,
     clat: Lat,
     slat: Lat,
     /// Samples of a clone's rate: key, name, value.
-    samples: Vec<(&'static str, &'static str, Seen)>,
+    samples: Vec<(&'static str, &'static str, LocatedNumber)>,
 }
 
 /// A distribution as printed, us.
 #[derive(Default)]
 struct Lat {
-    min: Option<Seen>,
-    max: Option<Seen>,
-    avg: Option<Seen>,
-    stddev: Option<Seen>,
-    count: Option<Seen>,
+    min: Option<LocatedNumber>,
+    max: Option<LocatedNumber>,
+    avg: Option<LocatedNumber>,
+    stddev: Option<LocatedNumber>,
+    count: Option<LocatedNumber>,
     /// Percent and value.
-    percentiles: Vec<(f64, Seen)>,
+    percentiles: Vec<(f64, LocatedNumber)>,
     /// Middle of each bin in ns, and its count.
     bins: Vec<(u64, u64)>,
 }
@@ -102,15 +102,15 @@ struct Group {
 #[derive(Default)]
 struct GroupWay {
     way: &'static str,
-    bytes_per_s: Option<Seen>,
-    bytes: Option<Seen>,
-    runtime_s: Option<Seen>,
+    bytes_per_s: Option<LocatedNumber>,
+    bytes: Option<LocatedNumber>,
+    runtime_s: Option<LocatedNumber>,
 }
 
 /// One line of `Disk stats`: name, then key, name and value of each figure.
 struct Disk {
     name: String,
-    figures: Vec<(&'static str, &'static str, Seen)>,
+    figures: Vec<(&'static str, &'static str, LocatedNumber)>,
 }
 
 const WAYS: [&str; 3] = ["read", "write", "trim"];

@@ -2,9 +2,9 @@
 //!
 //! Version 4 adds the way `trim`, version 5 the samples of IOPS. A direction that moved nothing is printed with zeros.
 
+use super::super::located_number::LocatedNumber;
 use super::super::number;
 use super::super::rows::JOBS_MAX;
-use super::super::seen::Seen;
 use super::super::text::{At, Line, Text};
 use super::super::{Confidence, Draft};
 use super::{Disk, Job, Lat, Run, WAYS, Way};
@@ -64,14 +64,14 @@ impl<'a, I: Iterator<Item = &'a str>> Fields<'a, I> {
         self.left.next().unwrap_or_default().trim()
     }
 
-    fn measure(&mut self) -> Option<Seen> {
+    fn measure(&mut self) -> Option<LocatedNumber> {
         let word = self.word();
-        Seen::some(self.at, number::measure(word))
+        LocatedNumber::some(self.at, number::measure(word))
     }
 
-    fn count(&mut self) -> Option<Seen> {
+    fn count(&mut self) -> Option<LocatedNumber> {
         let word = self.word();
-        Seen::some(self.at, number::count(word))
+        LocatedNumber::some(self.at, number::count(word))
     }
 
     /// Minimum, maximum, mean, standard deviation, us; extremes are cut to whole us.
@@ -97,7 +97,7 @@ fn job<'a>(fields: &mut Fields<'a, impl Iterator<Item = &'a str>>, version: u32,
     }
     for way in WAYS.into_iter().take(if version == 3 { 2 } else { 3 }) {
         let found = self::way(way, fields, version);
-        let moved = |seen: &Option<Seen>| seen.as_ref().and_then(Seen::value).unwrap_or(0.0) > 0.0;
+        let moved = |seen: &Option<LocatedNumber>| seen.as_ref().and_then(LocatedNumber::value).unwrap_or(0.0) > 0.0;
         if moved(&found.bytes) || moved(&found.ios_per_s) {
             job.ways.push(found);
         }
@@ -119,7 +119,7 @@ fn way<'a>(name: &'static str, fields: &mut Fields<'a, impl Iterator<Item = &'a 
         let Some((percent, value)) = entry else {
             continue;
         };
-        let seen = Seen::some(fields.at, number::measure(value)).map(|seen| seen.looser(0.5));
+        let seen = LocatedNumber::some(fields.at, number::measure(value)).map(|seen| seen.looser(0.5));
         let percent = percent.parse::<f64>().ok().filter(|percent| *percent > 0.0);
         clat.percentiles.extend(percent.zip(seen));
     }
@@ -147,7 +147,7 @@ fn way<'a>(name: &'static str, fields: &mut Fields<'a, impl Iterator<Item = &'a 
             samples.extend(fields.measure().map(|seen| (key, label, seen)));
         }
     }
-    let known = |lat: Lat| match lat.avg.as_ref().and_then(Seen::value) {
+    let known = |lat: Lat| match lat.avg.as_ref().and_then(LocatedNumber::value) {
         Some(avg) if avg > 0.0 => lat,
         _ => Lat::default(),
     };
@@ -214,9 +214,9 @@ fn disks<'a>(fields: &mut Fields<'a, impl Iterator<Item = &'a str>>, at: At, run
         let counts = KEYS
             .iter()
             .zip(&disk[1..])
-            .filter_map(|((key, name), word)| Some((*key, *name, Seen::some(at, number::count(word))?)));
-        let busy = Seen::some(at, number::measure(disk[8]));
-        let mut figures: Vec<(&'static str, &'static str, Seen)> = counts.collect();
+            .filter_map(|((key, name), word)| Some((*key, *name, LocatedNumber::some(at, number::count(word))?)));
+        let busy = LocatedNumber::some(at, number::measure(disk[8]));
+        let mut figures: Vec<(&'static str, &'static str, LocatedNumber)> = counts.collect();
         figures.extend(busy.map(|seen| ("disk_busy_pct", "util", seen)));
         run.disks.push(Disk { name: disk[0].to_owned(), figures });
     }

@@ -2,7 +2,7 @@
 
 use super::super::testing::{imported, info, number, record_of, sample, survives, told, value};
 use super::super::{Source, Tool, import, recognise};
-use crate::seen::BYTES;
+use crate::located_number::BYTES;
 use crate::text::At;
 use assay_measure::record::Record;
 use assay_storage::record::info::{StorageInfo, StorageWay};

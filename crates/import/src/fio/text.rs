@@ -1,8 +1,8 @@
 //! fio's text report: of 3.x, of 2.x, and of us.
 
+use super::super::located_number::{BYTES, LocatedNumber, OLD_BYTES, after, amount, between, short_count};
 use super::super::number::{self, Printed, Suffix};
 use super::super::rows::JOBS_MAX;
-use super::super::seen::{BYTES, OLD_BYTES, Seen, after, amount, between, short_count};
 use super::super::text::{At, Line, Text};
 use super::super::{Confidence, Draft};
 use super::{Disk, Group, GroupWay, Job, Lat, Run, WAYS, Way, way};
@@ -275,11 +275,11 @@ impl Reader<'_> {
         // Extremes are cut to the unit, not rounded.
         let cut = |name| {
             let seen = after(rest, name).and_then(|token| number::suffixed(token, Suffix::Decimal));
-            Seen::some(at, seen).map(|seen| seen.looser(0.5).scaled(us))
+            LocatedNumber::some(at, seen).map(|seen| seen.looser(0.5).scaled(us))
         };
         let plain = |name| {
             let seen = after(rest, name).and_then(|token| number::suffixed(token, Suffix::Decimal));
-            Seen::some(at, seen).map(|seen| seen.scaled(us))
+            LocatedNumber::some(at, seen).map(|seen| seen.scaled(us))
         };
         (lat.min, lat.max) = (cut("min"), cut("max"));
         (lat.avg, lat.stddev) = (plain("avg"), plain("stdev"));
@@ -298,7 +298,7 @@ impl Reader<'_> {
             };
             let value = value.trim_end_matches(']').trim();
             let printed = number::suffixed(value.trim_start_matches('>').trim_start_matches('='), Suffix::Decimal);
-            let seen = Seen::some(at, printed);
+            let seen = LocatedNumber::some(at, printed);
             if let (Ok(percent), Some(seen)) = (percent.trim().parse::<f64>(), seen) {
                 // Rounded up, not to the nearest.
                 lat.percentiles.push((percent, seen.looser(0.5).scaled(us)));
@@ -332,7 +332,7 @@ impl Reader<'_> {
                 }
                 bound => (format!("below {bound} {unit}"), share),
             };
-            if let Some(seen) = Seen::some(at, number::measure(share)) {
+            if let Some(seen) = LocatedNumber::some(at, number::measure(share)) {
                 job.shares.push((bound, seen));
             }
         }
@@ -369,7 +369,7 @@ impl Reader<'_> {
         for (label, key, name) in table {
             let token = after(rest, label).and_then(|token| token.split(' ').next());
             let printed = token.and_then(number::measure);
-            if let Some(seen) = Seen::some(at, printed) {
+            if let Some(seen) = LocatedNumber::some(at, printed) {
                 let factor = if key.starts_with("bw_kib") { kib } else { 1.0 };
                 way.samples.push((key, name, seen.scaled(factor)));
             }
@@ -387,7 +387,7 @@ impl Reader<'_> {
         ] {
             let printed = after(rest, label)
                 .and_then(|token| if key.ends_with("_pct") { number::measure(token) } else { number::count(token) });
-            if let Some(seen) = Seen::some(at, printed) {
+            if let Some(seen) = LocatedNumber::some(at, printed) {
                 job.rest.push((key, name, seen));
             }
         }
@@ -401,7 +401,7 @@ impl Reader<'_> {
             let Some((slot, share)) = entry.rsplit_once('=') else {
                 continue;
             };
-            if let Some(seen) = Seen::some(at, number::measure(share)) {
+            if let Some(seen) = LocatedNumber::some(at, number::measure(share)) {
                 job.slots.push((key, slot.to_owned(), seen));
             }
         }
@@ -423,8 +423,8 @@ impl Reader<'_> {
             let Some(found) = job.ways.iter_mut().find(|way| way.way == name) else {
                 continue;
             };
-            found.ios = Seen::some(at, total.get(i).cloned().flatten());
-            found.short = Seen::some(at, short.get(i).cloned().flatten());
+            found.ios = LocatedNumber::some(at, total.get(i).cloned().flatten());
+            found.short = LocatedNumber::some(at, short.get(i).cloned().flatten());
         }
     }
 
@@ -466,7 +466,7 @@ impl Reader<'_> {
                 continue;
             };
             for (token, (key, name)) in [read, write].into_iter().zip(keys.into_iter().zip(names)) {
-                if let Some(seen) = Seen::some(at, number::count(token)) {
+                if let Some(seen) = LocatedNumber::some(at, number::count(token)) {
                     figures.push((key, name, seen));
                 }
             }
@@ -475,7 +475,7 @@ impl Reader<'_> {
             let token = after(rest, label).and_then(|token| token.split(' ').next());
             let printed = token
                 .and_then(|token| if key.ends_with("_pct") { number::measure(token) } else { number::count(token) });
-            if let Some(seen) = Seen::some(at, printed) {
+            if let Some(seen) = LocatedNumber::some(at, printed) {
                 figures.push((key, label, seen));
             }
         }
@@ -485,14 +485,14 @@ impl Reader<'_> {
 }
 
 /// The rate is cut to a whole number before it is shortened.
-fn ios_per_s(at: At, rest: &str, name: &str) -> Option<Seen> {
-    Seen::some(at, after(rest, name).and_then(short_count)).map(|seen| seen.looser(1.0))
+fn ios_per_s(at: At, rest: &str, name: &str) -> Option<LocatedNumber> {
+    LocatedNumber::some(at, after(rest, name).and_then(short_count)).map(|seen| seen.looser(1.0))
 }
 
 /// Bytes with a prefix. fio divides step by step, and what was left of all steps but the last is gone: 70.25006 MiB shows as
 /// 70.2MiB. A rate is cut to a whole byte before.
-pub(super) fn shortened(at: At, token: &str, units: &[(&str, f64)]) -> Option<Seen> {
-    let seen = Seen::some(at, amount(token, units))?;
+pub(super) fn shortened(at: At, token: &str, units: &[(&str, f64)]) -> Option<LocatedNumber> {
+    let seen = LocatedNumber::some(at, amount(token, units))?;
     let unit = token.trim_start_matches(|c: char| !c.is_alphabetic());
     let step = units.iter().find(|(name, _)| *name == unit)?.1 / 1000.0;
     Some(seen.looser(step.max(1.0)))
@@ -540,9 +540,9 @@ fn group_way(name: &'static str, at: At, rest: &str) -> GroupWay {
 }
 
 /// `120001msec` in s, cut to whole milliseconds.
-fn runtime_s(at: At, token: &str) -> Option<Seen> {
+fn runtime_s(at: At, token: &str) -> Option<LocatedNumber> {
     let us = number::duration_us(token.trim(), 1.0);
-    Seen::some(at, us).map(|seen| seen.looser(500.0).scaled(1e-6))
+    LocatedNumber::some(at, us).map(|seen| seen.looser(500.0).scaled(1e-6))
 }
 
 /// The unit of a line such as `clat (usec)` in us.

@@ -1,7 +1,7 @@
 //! Identities between imported counters.
 
 use super::{Must, Printed, Side, judge};
-use assay_awr::identities::{COUNTERS, Line};
+use assay_awr::identities::{COUNTERS, IdentityLine};
 use assay_measure::identity::Scope;
 use assay_measure::identity::formula::Formula;
 use assay_measure::record::Identity;
@@ -25,7 +25,7 @@ const ALLOWED: [(&str, f64, f64); 6] = [
 ];
 
 /// No identity of ours: a server's writes need not be of blocks.
-const WRITES: Line = (
+const WRITES: IdentityLine = (
     "I6c",
     Scope::Whole,
     "write requests of data <= physical writes",

@@ -328,8 +328,8 @@ fn name(row: &Value) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_measure::counter_catalog::DICTIONARY;
     use assay_measure::record::{IoProfileRow, IoRow, LoadRow, PercentRow, TimeModel, WaitClassRow};
-    use assay_measure::stats::DICTIONARY;
 
     /// A figure that is renamed would end its line without a word.
     #[test]

@@ -11,10 +11,10 @@ mod redundant;
 mod tools;
 mod warnings;
 
+use assay_measure::counter_catalog::{self, Stat};
 pub(super) use assay_measure::identity::Rounded as Side;
 use assay_measure::identity::{IdentityRule, Scope, number_of};
 use assay_measure::record::{EventRow, Figure, Identity, Record, Truth};
-use assay_measure::stats::{self, Stat};
 use std::collections::HashMap;
 
 pub(super) use warnings::warnings;
@@ -137,8 +137,12 @@ impl<'a> Printed<'a> {
         if let Some(bytes) = fact.and_then(|fact| fact.value.parse().ok()) {
             return Some(bytes);
         }
-        let by_stats =
-            || Some(self.total(stats::PHYSICAL_READ_BYTES)?.value / self.total(stats::PHYSICAL_READS)?.value);
+        let by_stats = || {
+            Some(
+                self.total(counter_catalog::PHYSICAL_READ_BYTES)?.value
+                    / self.total(counter_catalog::PHYSICAL_READS)?.value,
+            )
+        };
         let by_load = || {
             let mib = self.load("Read IO (MB)")?.value;
             Some(mib * MIB / self.load("Physical read (blocks)")?.value)

@@ -1,24 +1,24 @@
 //! Rates of the load profile against the totals of statistics, as one identity of all rows.
 
 use super::{MIB, Printed, Side, Tally};
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::record::Identity;
-use assay_measure::stats::{self, Stat};
 
 /// Rows of the load profile, the statistic that counts the same, and how many of it are one of the row.
 const ROWS: [(&str, Stat, f64); 13] = [
-    ("Redo size (bytes)", stats::REDO_SIZE, 1.0),
-    ("Logical read (blocks)", stats::SESSION_LOGICAL_READS, 1.0),
-    ("Block changes", stats::DB_BLOCK_CHANGES, 1.0),
-    ("Physical read (blocks)", stats::PHYSICAL_READS, 1.0),
-    ("Physical write (blocks)", stats::PHYSICAL_WRITES, 1.0),
-    ("Read IO requests", stats::PHYSICAL_READ_REQUESTS, 1.0),
-    ("Write IO requests", stats::PHYSICAL_WRITE_REQUESTS, 1.0),
-    ("Read IO (MB)", stats::PHYSICAL_READ_BYTES, MIB),
-    ("Write IO (MB)", stats::PHYSICAL_WRITE_BYTES, MIB),
-    ("User calls", stats::USER_CALLS, 1.0),
-    ("Executes (SQL)", stats::EXECUTE_COUNT, 1.0),
-    ("Logons", stats::LOGONS, 1.0),
-    ("Rollbacks", stats::USER_ROLLBACKS, 1.0),
+    ("Redo size (bytes)", counter_catalog::REDO_SIZE, 1.0),
+    ("Logical read (blocks)", counter_catalog::SESSION_LOGICAL_READS, 1.0),
+    ("Block changes", counter_catalog::DB_BLOCK_CHANGES, 1.0),
+    ("Physical read (blocks)", counter_catalog::PHYSICAL_READS, 1.0),
+    ("Physical write (blocks)", counter_catalog::PHYSICAL_WRITES, 1.0),
+    ("Read IO requests", counter_catalog::PHYSICAL_READ_REQUESTS, 1.0),
+    ("Write IO requests", counter_catalog::PHYSICAL_WRITE_REQUESTS, 1.0),
+    ("Read IO (MB)", counter_catalog::PHYSICAL_READ_BYTES, MIB),
+    ("Write IO (MB)", counter_catalog::PHYSICAL_WRITE_BYTES, MIB),
+    ("User calls", counter_catalog::USER_CALLS, 1.0),
+    ("Executes (SQL)", counter_catalog::EXECUTE_COUNT, 1.0),
+    ("Logons", counter_catalog::LOGONS, 1.0),
+    ("Rollbacks", counter_catalog::USER_ROLLBACKS, 1.0),
 ];
 
 /// What a printed rate per second comes to over the window.

@@ -2,8 +2,8 @@
 //! each other.
 
 use super::{Must, Printed, Side, Tally, judge_of};
+use assay_measure::counter_catalog;
 use assay_measure::record::Identity;
-use assay_measure::stats;
 use std::collections::BTreeMap;
 
 pub(super) fn identities(p: &Printed<'_>, all: &mut Vec<Identity>) {
@@ -13,7 +13,7 @@ pub(super) fn identities(p: &Printed<'_>, all: &mut Vec<Identity>) {
 
 /// Transactions of the window.
 fn transactions(p: &Printed<'_>) -> Option<Side> {
-    Some(p.total(stats::USER_COMMITS)?.plus(p.total(stats::USER_ROLLBACKS)?))
+    Some(p.total(counter_catalog::USER_COMMITS)?.plus(p.total(counter_catalog::USER_ROLLBACKS)?))
 }
 
 /// AWR3: shares of the waits of an event, line by line, are of no more than all.

@@ -2,9 +2,9 @@
 
 use super::super::Confidence;
 use super::super::draft::{Draft, Reading};
+use super::super::located_number::{amount, between};
 use super::super::number::{self, Printed};
 use super::super::rows::{put_step, setting, step};
-use super::super::seen::{amount, between};
 use super::super::text::{At, Text};
 use super::{series_name, value};
 use std::collections::{BTreeMap, BTreeSet};

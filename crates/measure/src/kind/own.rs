@@ -1,6 +1,6 @@
 //! Kinds whose records contain everything in their own part.
 
-use super::{Check, Finding, Headline, Kind, figure};
+use super::{Check, Finding, Headline, Kind, attach_metrics};
 use crate::chart::Drawn;
 use crate::record::{Advice, Metric, Part, Record};
 use crate::rule::{Judges, Rule};
@@ -63,7 +63,7 @@ impl<I: Part + Default> OwnKind<I> {
         let found: Vec<Advice> = self.judges.iter().filter_map(|(_, judge)| judge(&record, info)).collect();
         record.advice.extend(found);
         record.parts.put(info);
-        figure(self, &mut record);
+        attach_metrics(self, &mut record);
         record
     }
 }

@@ -9,7 +9,7 @@ use super::figure::Figure;
 use super::series::Series;
 use crate::figures::figures;
 use crate::plain::slug;
-use crate::sample::{batch_means, half_width};
+use crate::statistics::{batch_means, half_width};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

@@ -4,7 +4,7 @@
 
 use super::{Figure, Record};
 use crate::figures::figures;
-use crate::sample::{batch_means, mean, variance};
+use crate::statistics::{batch_means, mean, variance};
 use crate::steady::{ROUNDS, Window};
 
 /// The rule in words.

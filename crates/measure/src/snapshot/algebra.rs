@@ -71,7 +71,7 @@ impl Cumulative for Reading {
 }
 
 /// A row that is unique by its key within a table.
-pub trait Row: Cumulative + Clone {
+pub trait KeyedRow: Cumulative + Clone {
     fn compare_keys(&self, other: &Self) -> Ordering;
     /// How messages and [`StatSet::resets`] call it.
     fn label(&self) -> String;
@@ -82,7 +82,7 @@ pub trait Row: Cumulative + Clone {
 }
 
 /// Adds rows to others of their kind, as [`StatSet::merge`] does.
-pub fn merge_rows<T: Row>(mine: &mut Vec<T>, others: &[T]) {
+pub fn merge_rows<T: KeyedRow>(mine: &mut Vec<T>, others: &[T]) {
     for other in others {
         match mine.iter_mut().find(|row| row.is_same(other)) {
             Some(row) => row.absorb(other),
@@ -93,7 +93,7 @@ pub fn merge_rows<T: Row>(mine: &mut Vec<T>, others: &[T]) {
 }
 
 /// Rows since `earlier`; those that went backwards or vanished are left out and named.
-fn rows_since<T: Row>(now: &[T], earlier: &[T], resets: &mut BTreeSet<String>) -> Vec<T> {
+fn rows_since<T: KeyedRow>(now: &[T], earlier: &[T], resets: &mut BTreeSet<String>) -> Vec<T> {
     let mut rows = Vec::with_capacity(now.len());
     for row in now {
         match earlier.iter().find(|old| old.is_same(row)) {
@@ -191,14 +191,14 @@ impl StatSet {
     }
 }
 
-/// [`Row`] by what each field is: a part of the key; a sum, which differs over time; a gauge, which is added and keeps
+/// [`KeyedRow`] by what each field is: a part of the key; a sum, which differs over time; a gauge, which is added and keeps
 /// the value of now; something of which any part says the same, or else the least counts; reasons by column.
 macro_rules! row {
     (
         $type:ident as $label:expr;
         key $($key:ident)+; sums $($sum:ident)+; gauges $($gauge:ident)*; least $($least:ident)*; reasons $($reason:ident)*
     ) => {
-        impl Row for $type {
+        impl KeyedRow for $type {
             fn compare_keys(&self, other: &Self) -> Ordering {
                 Ordering::Equal$(.then_with(|| self.$key.cmp(&other.$key)))+
             }

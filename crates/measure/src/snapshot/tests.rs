@@ -1,5 +1,5 @@
 use super::*;
-use crate::stats::{DB_TIME, PHYSICAL_READS, REDO_SIZE};
+use crate::counter_catalog::{DB_TIME, PHYSICAL_READS, REDO_SIZE};
 use crate::testing;
 use proptest::prelude::*;
 

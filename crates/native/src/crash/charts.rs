@@ -1,7 +1,7 @@
 //! Charts of recovery.
 
 use super::RecoveryInfo;
-use assay_measure::chart::{Axis, Chart, Drawn, Mark, Rows, Stroke, Trace};
+use assay_measure::chart::{Axis, Chart, ChartMark, Drawn, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, GREY, ORANGE, VERMILION};
 
 /// All of them.
@@ -31,7 +31,7 @@ pub(super) fn all(info: &RecoveryInfo) -> Vec<Drawn> {
     }
     if let Some(wanted) = info.rto_wanted_s.value() {
         let text = format!("wanted: {wanted} s");
-        chart.limits = vec![Mark { at: wanted, text }];
+        chart.limits = vec![ChartMark { at: wanted, text }];
     }
     vec![Drawn::or(chart, "no recovery followed a kill")]
 }

@@ -2,7 +2,7 @@
 
 use super::{RecoveryInfo, RecoveryStep};
 use assay_measure::cpu;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::fixed;
 
@@ -12,7 +12,7 @@ pub(super) fn of(record: &Record, info: &RecoveryInfo) -> Headline {
         let known = info.steps.iter().filter_map(|step| get(step).value());
         known.reduce(f64::max).map_or_else(Figure::default, Figure::decimal)
     };
-    let line = |title, figure: &Figure, unit| Line::told(title, vec![Told::new(figure, unit)]);
+    let line = |title, figure: &Figure, unit| HeadlineLine::told(title, vec![HeadlineFigure::new(figure, unit)]);
     Headline {
         tested: format!(
             "Crash and recovery: {} kills of a data set under load by {} sessions.",
@@ -25,7 +25,7 @@ pub(super) fn of(record: &Record, info: &RecoveryInfo) -> Headline {
         ],
         steadiness: "n/a (kills one after the other, no window)".to_owned(),
         verbatim: Vec::new(),
-        again: String::new(),
+        rerun_command: String::new(),
         limit: cpu::limit(record).unwrap_or_else(|| limit(info)),
         next: vec![Next::new(
             "assay run --target native:DIR --set UPDATE_PCT=100",

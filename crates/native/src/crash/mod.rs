@@ -1,8 +1,10 @@
-//! Recovery as a figure: the line through the kills, the recommendation, the findings.
+//! Recovery as a figure: the kills, the line through them, the recommendation, the findings.
 
 mod charts;
 mod headline;
 mod info;
+mod kill;
+mod load;
 mod metrics;
 mod sections;
 
@@ -15,6 +17,8 @@ use assay_measure::rule::{Judges, Rule};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units::{fixed, size, thousands};
 pub use info::{RecoveryInfo, RecoveryStep};
+pub use kill::{KillBench, LEAST_LOAD, distances};
+pub use load::{LoadTeller, load_settings};
 
 const MIB: f64 = 1_048_576.0;
 

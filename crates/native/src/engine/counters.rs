@@ -4,11 +4,11 @@
 //! it at a turn boundary. Identities: gets from cache = hits + demand misses +
 //! waits for other reads; physical reads cache = demand misses + prefetch.
 
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::{
     Actor, Direction, EventReading, IoReading, RequestReading, StatSet, WaitClass, merge_rows,
 };
-use assay_measure::stats::{self, Stat};
 use std::cell::{Cell, RefCell};
 
 macro_rules! counters {
@@ -17,7 +17,7 @@ macro_rules! counters {
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum C { $($id),* }
         /// Statistic of each counter, in the order of [`C`].
-        const STATS: &[Stat] = &[$(stats::$stat),*];
+        const STATS: &[Stat] = &[$(counter_catalog::$stat),*];
     };
 }
 
@@ -308,18 +308,18 @@ impl Counters {
         let sum = |f: fn(&IoReading) -> u64| io.iter().map(f).sum::<u64>();
         let derived = [
             // A failed update stops the engine instead of being rolled back, so there are none.
-            (stats::USER_ROLLBACKS, 0),
-            (stats::SESSION_LOGICAL_READS, self.get(C::DbBlockGets) + self.get(C::ConsistentGets)),
-            (stats::PHYSICAL_READS, reads),
-            (stats::PHYSICAL_READ_BYTES, reads * block_bytes),
-            (stats::PHYSICAL_WRITES, writes),
-            (stats::PHYSICAL_WRITE_BYTES, writes * block_bytes),
+            (counter_catalog::USER_ROLLBACKS, 0),
+            (counter_catalog::SESSION_LOGICAL_READS, self.get(C::DbBlockGets) + self.get(C::ConsistentGets)),
+            (counter_catalog::PHYSICAL_READS, reads),
+            (counter_catalog::PHYSICAL_READ_BYTES, reads * block_bytes),
+            (counter_catalog::PHYSICAL_WRITES, writes),
+            (counter_catalog::PHYSICAL_WRITE_BYTES, writes * block_bytes),
             // Totals come from the I/O rows, the database's own figures from the counters: two counts of the same requests.
-            (stats::PHYSICAL_READ_TOTAL_REQUESTS, sum(|r| r.small_read_requests + r.large_read_requests)),
-            (stats::PHYSICAL_READ_TOTAL_BYTES, sum(|r| r.read_bytes)),
-            (stats::PHYSICAL_READ_LARGE_REQUESTS, sum(|r| r.large_read_requests)),
-            (stats::PHYSICAL_WRITE_TOTAL_REQUESTS, sum(|r| r.small_write_requests + r.large_write_requests)),
-            (stats::PHYSICAL_WRITE_TOTAL_BYTES, sum(|r| r.write_bytes)),
+            (counter_catalog::PHYSICAL_READ_TOTAL_REQUESTS, sum(|r| r.small_read_requests + r.large_read_requests)),
+            (counter_catalog::PHYSICAL_READ_TOTAL_BYTES, sum(|r| r.read_bytes)),
+            (counter_catalog::PHYSICAL_READ_LARGE_REQUESTS, sum(|r| r.large_read_requests)),
+            (counter_catalog::PHYSICAL_WRITE_TOTAL_REQUESTS, sum(|r| r.small_write_requests + r.large_write_requests)),
+            (counter_catalog::PHYSICAL_WRITE_TOTAL_BYTES, sum(|r| r.write_bytes)),
         ];
         for (stat, value) in derived {
             into.add(stat, value);
@@ -366,9 +366,9 @@ impl Counters {
 
 /// Adds the ring's own counts, made at completion: the redundant witnesses of the engine's.
 pub(crate) fn export_ring(counters: &assay_block::RingCounters, into: &mut StatSet) {
-    into.add(stats::RING_READ_BYTES, counters.read_bytes);
-    into.add(stats::RING_READ_REQUESTS, counters.read_requests);
-    into.add(stats::RING_WRITE_BYTES, counters.write_bytes);
-    into.add(stats::RING_WRITE_REQUESTS, counters.write_requests);
-    into.add(stats::RING_SUBMITS, counters.submits);
+    into.add(counter_catalog::RING_READ_BYTES, counters.read_bytes);
+    into.add(counter_catalog::RING_READ_REQUESTS, counters.read_requests);
+    into.add(counter_catalog::RING_WRITE_BYTES, counters.write_bytes);
+    into.add(counter_catalog::RING_WRITE_REQUESTS, counters.write_requests);
+    into.add(counter_catalog::RING_SUBMITS, counters.submits);
 }

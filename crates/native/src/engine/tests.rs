@@ -12,8 +12,8 @@ use crate::params::PARAMS;
 use crate::paths::Asked;
 use assay_measure::clock::Clock;
 use assay_measure::config::{Settings, Tables, command_line, resolve};
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::snapshot::{RunData, Verdict};
-use assay_measure::stats::{self, Stat};
 use assay_run::engine::{Engine, EngineError, Progress, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
@@ -131,8 +131,8 @@ fn updates_reach_the_disk_and_the_data_set_opens_again() {
     };
     for _ in 0..2 {
         let data = run(dir.path(), &settings, &plan);
-        assert_eq!(counted(&data, stats::USER_COMMITS), 800);
-        assert!(counted(&data, stats::PHYSICAL_WRITES) > 0);
+        assert_eq!(counted(&data, counter_catalog::USER_COMMITS), 800);
+        assert!(counted(&data, counter_catalog::PHYSICAL_WRITES) > 0);
         check(dir.path(), &settings);
     }
 }
@@ -153,8 +153,8 @@ fn a_log_much_too_small_slows_sessions_down_but_stops_none() {
         ..Plan::plain(2, 16, 1000)
     };
     let data = run(dir.path(), &settings, &plan);
-    assert_eq!(counted(&data, stats::USER_COMMITS), 32 * 40);
-    assert!(counted(&data, stats::REDO_LOG_SWITCHES) >= 2);
-    assert!(counted(&data, stats::REDO_LOG_SPACE_REQUESTS) > 0);
+    assert_eq!(counted(&data, counter_catalog::USER_COMMITS), 32 * 40);
+    assert!(counted(&data, counter_catalog::REDO_LOG_SWITCHES) >= 2);
+    assert!(counted(&data, counter_catalog::REDO_LOG_SPACE_REQUESTS) > 0);
     check(dir.path(), &settings);
 }

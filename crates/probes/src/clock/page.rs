@@ -3,7 +3,7 @@
 use super::findings::UNSTEADY_PCT;
 use super::info::{ClockInfo, LEAVES, TimedRow};
 use assay_measure::chart::{Axis, Chart, Drawn, Stroke, Trace};
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::palette::nth;
 use assay_measure::record::{Figure, Record};
 use assay_measure::section::{Sections, common};
@@ -13,30 +13,34 @@ const STOPPED: &str = "the probe was stopped before";
 
 /// The first things to know.
 pub(super) fn headline(record: &Record, info: &ClockInfo) -> Headline {
-    let others = info.clocks.iter().skip(1).map(|row| Told::new(&row.read_ns_p50, &format!("ns {}", row.clock)));
-    let timed = |row: &TimedRow| Told::new(&row.longer_pct, &format!("% for a {}", row.step));
-    let mut apart = vec![Told::new(&info.clocks_apart_ns_max, "ns apart at most")];
+    let others =
+        info.clocks.iter().skip(1).map(|row| HeadlineFigure::new(&row.read_ns_p50, &format!("ns {}", row.clock)));
+    let timed = |row: &TimedRow| HeadlineFigure::new(&row.longer_pct, &format!("% for a {}", row.step));
+    let mut apart = vec![HeadlineFigure::new(&info.clocks_apart_ns_max, "ns apart at most")];
     if info.clocks_apart_ns_min.value().is_some_and(|ns| ns > 0.0) {
-        apart.push(Told::new(&info.clocks_apart_ns_min, "ns at least"));
+        apart.push(HeadlineFigure::new(&info.clocks_apart_ns_min, "ns at least"));
     }
     Headline {
         tested: format!("The clock (source {}).", info.source),
         rows: vec![
-            Line::told("Cost", vec![Told::new(&info.clock_read_ns_p50, "ns for a read of CLOCK_MONOTONIC")]),
-            Line::told("Other clocks", others.collect()),
-            Line::told("Timing costs", info.timed.iter().map(timed).collect()),
-            Line::told(
+            HeadlineLine::told(
+                "Cost",
+                vec![HeadlineFigure::new(&info.clock_read_ns_p50, "ns for a read of CLOCK_MONOTONIC")],
+            ),
+            HeadlineLine::told("Other clocks", others.collect()),
+            HeadlineLine::told("Timing costs", info.timed.iter().map(timed).collect()),
+            HeadlineLine::told(
                 "Steps",
                 vec![
-                    Told::new(&info.step_ns_min, "ns the smallest"),
-                    Told::new(&info.below_1us_pct, "% below 1 us"),
-                    Told::new(&Figure::Count(info.backwards_count), "backwards"),
+                    HeadlineFigure::new(&info.step_ns_min, "ns the smallest"),
+                    HeadlineFigure::new(&info.below_1us_pct, "% below 1 us"),
+                    HeadlineFigure::new(&Figure::Count(info.backwards_count), "backwards"),
                 ],
             ),
-            Line::told("Between CPUs", apart),
+            HeadlineLine::told("Between CPUs", apart),
         ],
         steadiness: steadiness(info),
-        again: again(record),
+        rerun_command: rerun_command(record),
         // Slices in which others had the CPU do not count, so a busy host is not the limit.
         limit: limit(info),
         next: vec![

@@ -3,7 +3,7 @@
 use crate::crew::pin;
 use crate::host::thread_cpu_ns;
 use assay_measure::locked::locked;
-use assay_measure::sample::median;
+use assay_measure::statistics::median;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use assay_run::threads;

@@ -8,8 +8,8 @@ use assay_measure::figures::of_layer;
 use assay_measure::identity::{IdentityRule, Scope};
 use assay_measure::kind::{Finding, OwnKind, TestConditions};
 use assay_measure::record::{Figure, Identity, Record};
-use assay_measure::sample::{half_width, mean, median, stddev};
 use assay_measure::snapshot::{RunData, Verdict};
+use assay_measure::statistics::{half_width, mean, median, stddev};
 use assay_measure::units::many;
 
 /// Reads of a step that is timed: at its begin and at its end.

@@ -4,7 +4,7 @@ use super::reading::{PairKind, PairReading};
 use crate::crew::{Gate, pin};
 use assay_measure::clock::Clock;
 use assay_measure::locked::locked;
-use assay_measure::sample::median;
+use assay_measure::statistics::median;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;
 use assay_run::threads;

@@ -3,7 +3,7 @@
 use super::LoadReading;
 use assay_measure::figures::{Group, Metric, figures, metric};
 use assay_measure::record::Figure;
-use assay_measure::sample::mean;
+use assay_measure::statistics::mean;
 
 /// A load for a time.
 #[figures]

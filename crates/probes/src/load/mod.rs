@@ -234,5 +234,5 @@ fn clock_of(boards: &[Board]) -> Option<(f64, f64)> {
     let bits = boards.iter().map(|board| board.mhz.load(Ordering::Acquire));
     let known: Vec<f64> = bits.filter(|bits| *bits != 0).map(f64::from_bits).collect();
     let lowest = known.iter().copied().reduce(f64::min)?;
-    Some((lowest, assay_measure::sample::mean(&known)))
+    Some((lowest, assay_measure::statistics::mean(&known)))
 }

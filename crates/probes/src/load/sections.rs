@@ -122,8 +122,8 @@ pub(crate) fn steadiness(load: &LoadInfo) -> String {
     }
     let quarter = (rates.len() / 4).max(1);
     let (first, last) = (&rates[..quarter], &rates[rates.len() - quarter..]);
-    let mean = assay_measure::sample::mean;
-    let cv = 100.0 * assay_measure::sample::stddev(&rates) / mean(&rates);
+    let mean = assay_measure::statistics::mean;
+    let cv = 100.0 * assay_measure::statistics::stddev(&rates) / mean(&rates);
     let trend = 100.0 * mean(last) / mean(first);
     let word = if cv <= STEADY_PCT { "steady" } else { "not steady" };
     format!(

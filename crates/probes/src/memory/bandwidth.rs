@@ -8,7 +8,7 @@ use crate::host;
 use assay_block::memory::{Area, Kernel, LANES, Stores, has_streaming_stores, sum, write};
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::record::Figure;
-use assay_measure::sample::{half_width, mean, median, stddev};
+use assay_measure::statistics::{half_width, mean, median, stddev};
 use assay_measure::units::many;
 use assay_run::engine::EngineError;
 use assay_run::stop::Stop;

@@ -8,7 +8,7 @@ use assay_block::memory::Area;
 use assay_block::{Pages, ThreadUsage};
 use assay_measure::clock::Ns;
 use assay_measure::record::Figure;
-use assay_measure::sample::median;
+use assay_measure::statistics::median;
 use assay_measure::units::many;
 use assay_run::engine::EngineError;
 use assay_run::threads;

@@ -11,7 +11,7 @@ use assay_block::memory::{Area, Cycle, LANES, Place, Spacing, sum};
 use assay_measure::clock::Ns;
 use assay_measure::prng::SplitMix64;
 use assay_measure::record::Figure;
-use assay_measure::sample::median;
+use assay_measure::statistics::median;
 use assay_measure::units::many;
 use assay_run::engine::EngineError;
 use assay_run::threads;

@@ -7,7 +7,7 @@ use crate::machine::{Machine, Node};
 use assay_block::memory::{Area, Cycle, LANES, Policy, Spacing, sum};
 use assay_measure::prng::SplitMix64;
 use assay_measure::record::Figure;
-use assay_measure::sample::median;
+use assay_measure::statistics::median;
 use assay_run::engine::EngineError;
 use assay_run::threads;
 use std::hint::black_box;

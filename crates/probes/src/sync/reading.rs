@@ -4,8 +4,8 @@
 
 use assay_measure::clock::Ns;
 use assay_measure::histogram::Histogram;
-use assay_measure::sample::{half_width, mean};
 use assay_measure::snapshot::Fact;
+use assay_measure::statistics::{half_width, mean};
 use serde::{Deserialize, Serialize};
 
 /// How one durable write is made.

@@ -2,18 +2,18 @@
 
 use super::{TopologyInfo, count};
 use crate::machine::Machine;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::size;
 
-fn told(title: &'static str, told: Vec<(Figure, String)>) -> Line {
-    let told = told.iter().map(|(figure, unit)| Told::new(figure, unit));
-    Line::of(title, told.collect(), "n/a (not exposed)")
+fn told(title: &'static str, told: Vec<(Figure, String)>) -> HeadlineLine {
+    let told = told.iter().map(|(figure, unit)| HeadlineFigure::new(figure, unit));
+    HeadlineLine::of(title, told.collect(), "n/a (not exposed)")
 }
 
 /// A line of words.
-fn said(title: &'static str, text: String) -> Line {
-    Line::of(title, Vec::new(), &text)
+fn said(title: &'static str, text: String) -> HeadlineLine {
+    HeadlineLine::of(title, Vec::new(), &text)
 }
 
 /// The headline of a machine.
@@ -56,7 +56,7 @@ pub(super) fn of(record: &Record, info: &TopologyInfo) -> Headline {
             Next::new("assay memory", "measures what these caches and nodes do"),
             Next::new("assay cpu", "measures what these CPUs compute"),
         ],
-        again: again(record),
+        rerun_command: rerun_command(record),
         ..Headline::default()
     }
 }

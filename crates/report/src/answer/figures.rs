@@ -1,8 +1,8 @@
 //! The figures of the page: those of the kind's headline; of repeats their median with its range.
 
-use assay_measure::kind::{Headline, Line};
+use assay_measure::kind::{Headline, HeadlineLine};
 use assay_measure::record::Figure;
-use assay_measure::sample::median;
+use assay_measure::statistics::median;
 use assay_measure::units::{fixed, short};
 
 /// Every line of figures, with its title.
@@ -11,12 +11,12 @@ pub(crate) fn rows(headlines: &[Headline]) -> Vec<(&'static str, String)> {
         return Vec::new();
     };
     let lines = first.rows.iter().enumerate();
-    let text = |(at, line): (usize, &Line)| Some((line.title, row(headlines, at, line)?));
+    let text = |(at, line): (usize, &HeadlineLine)| Some((line.title, row(headlines, at, line)?));
     lines.filter_map(text).collect()
 }
 
 /// One line of every repeat; `None` where nothing is known and nothing is said of it.
-fn row(headlines: &[Headline], at: usize, first: &Line) -> Option<String> {
+fn row(headlines: &[Headline], at: usize, first: &HeadlineLine) -> Option<String> {
     let parts = first.told.iter().enumerate().filter_map(|(i, part)| {
         let values = headlines.iter().filter_map(|headline| {
             let told = headline.rows.get(at)?.told.get(i)?;

@@ -110,7 +110,7 @@ pub struct Answer {
     /// Everything else, in order.
     pub said: Vec<Said>,
     /// The command that repeats the test; empty where it is not known.
-    pub again: String,
+    pub rerun_command: String,
     is_coloured: bool,
 }
 
@@ -141,7 +141,7 @@ pub fn of(records: &[&Record], context: &Context) -> Answer {
         is_coloured: context.is_coloured,
         first: lead(records, first, &headlines),
         verbatim: headlines[0].verbatim.clone(),
-        again: headlines[0].again.clone(),
+        rerun_command: headlines[0].rerun_command.clone(),
         said,
     }
 }

@@ -1,8 +1,8 @@
 //! The charts of a comparison, for a page: ratios with their intervals, histograms over each other, cost.
 
-use super::model::{Comparison, Row, SharedHistogram};
+use super::model::{ComparedRow, Comparison, SharedHistogram};
 use assay_measure::chart::buckets::{bucket_name, used};
-use assay_measure::chart::{Axis, Chart, Drawn, Mark, Rows, Stroke, Trace};
+use assay_measure::chart::{Axis, Chart, ChartMark, Drawn, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, GREY, nth};
 use assay_measure::record::Figure;
 
@@ -21,7 +21,7 @@ pub(crate) fn charts(comparison: &Comparison) -> Vec<Drawn> {
 fn forest(comparison: &Comparison, nth: usize) -> Drawn {
     let pair = &comparison.pairs[nth];
     let title = format!("Ratios of {} to {}", pair.candidate, pair.baseline);
-    let rows: Vec<&Row> = (comparison.rows.iter())
+    let rows: Vec<&ComparedRow> = (comparison.rows.iter())
         .filter(|row| row.is_primary)
         .filter(|row| row.against.get(nth).is_some_and(|a| a.ratio.value().is_some()))
         .collect();
@@ -34,18 +34,18 @@ fn forest(comparison: &Comparison, nth: usize) -> Drawn {
         x: Axis::of("figure", ""),
         y: Axis::log("ratio", ""),
         rows: Rows::Names(rows.iter().map(|row| row.name.clone()).collect()),
-        limits: vec![Mark { at: 1.0, text: "no difference".to_owned() }],
+        limits: vec![ChartMark { at: 1.0, text: "no difference".to_owned() }],
         ..Chart::default()
     };
-    let against = |row: &&Row| row.against[nth].clone();
-    let with = |row: &&Row| against(row).low_ratio.value().is_some();
-    let y = |keep: &dyn Fn(&&Row) -> bool| -> Vec<Option<f64>> {
+    let against = |row: &&ComparedRow| row.against[nth].clone();
+    let with = |row: &&ComparedRow| against(row).low_ratio.value().is_some();
+    let y = |keep: &dyn Fn(&&ComparedRow) -> bool| -> Vec<Option<f64>> {
         let value = |row| {
             if keep(row) { against(row).ratio.value() } else { None }
         };
         rows.iter().map(value).collect()
     };
-    let off = |end: &dyn Fn(&&Row) -> Figure| -> Vec<f64> {
+    let off = |end: &dyn Fn(&&ComparedRow) -> Figure| -> Vec<f64> {
         let off = |row| Some((against(row).ratio.value()? - end(row).value()?).abs());
         rows.iter().map(|row| off(row).unwrap_or(0.0)).collect()
     };

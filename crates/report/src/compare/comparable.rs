@@ -2,7 +2,7 @@
 //! tolerated or forbids to call one side faster.
 
 use super::model::{Check, Finding};
-use super::sides::Group;
+use super::samples::RunGroup;
 use super::{allowed, host};
 use crate::kinds;
 use assay_measure::config::{Effect, ParamDef, known_params, nearest};
@@ -15,7 +15,7 @@ const WORK_RATIO: f64 = 0.05;
 const LENGTH_RATIO: f64 = 0.02;
 
 /// Every check of two groups, conditions first, the work per operation last; `allow` names what differs on purpose.
-pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>, allow: &[String]) -> Vec<Check> {
+pub(super) fn checks(baseline: &RunGroup<'_>, candidate: &RunGroup<'_>, allow: &[String]) -> Vec<Check> {
     let (a, b) = (baseline.records[0], candidate.records[0]);
     let mut all = vec![
         workload(a, b),
@@ -53,7 +53,7 @@ pub(super) fn checks(baseline: &Group<'_>, candidate: &Group<'_>, allow: &[Strin
 ///
 /// # Errors
 /// The sentence for the user.
-pub fn known(groups: &[Group<'_>], name: &str) -> Result<(), String> {
+pub fn known(groups: &[RunGroup<'_>], name: &str) -> Result<(), String> {
     let Some((first, rest)) = groups.split_first() else {
         return Ok(());
     };
@@ -90,7 +90,7 @@ pub fn is_same(a: &Record, b: &Record) -> bool {
 }
 
 /// Ids of the candidate's runs that the baseline has as well.
-pub(super) fn shared(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<String> {
+pub(super) fn shared(baseline: &RunGroup<'_>, candidate: &RunGroup<'_>) -> Vec<String> {
     let known = |b: &&&Record| baseline.records.iter().any(|a| is_same(a, b));
     let shared = candidate.records.iter().filter(known);
     shared.map(|record| record.run.id.clone()).collect()
@@ -193,10 +193,10 @@ fn window(a: &Record, b: &Record) -> Vec<Check> {
 /// Rows of the load profile that say how much one operation did.
 const WORK: [&str; 4] = ["Logical read (blocks)", "Block changes", "Redo size (bytes)", "Physical read (blocks)"];
 
-fn work(baseline: &Group<'_>, candidate: &Group<'_>) -> Vec<Check> {
+fn work(baseline: &RunGroup<'_>, candidate: &RunGroup<'_>) -> Vec<Check> {
     let mut all = Vec::new();
     for name in WORK {
-        let per = |group: &Group<'_>, op: bool| joined(group, |record| per_work(record, name, op));
+        let per = |group: &RunGroup<'_>, op: bool| joined(group, |record| per_work(record, name, op));
         let by_op = (per(baseline, true), per(candidate, true));
         let (what, (a, b)) = match by_op {
             (Some(a), Some(b)) => ("operation", (Some(a), Some(b))),
@@ -225,13 +225,13 @@ fn per_work(record: &Record, name: &str, op: bool) -> Option<f64> {
 }
 
 /// The mean over a group's runs.
-fn joined(group: &Group<'_>, of: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
+fn joined(group: &RunGroup<'_>, of: impl Fn(&Record) -> Option<f64>) -> Option<f64> {
     let values: Option<Vec<f64>> = group.records.iter().map(|record| of(record)).collect();
-    values.map(|values| assay_measure::sample::mean(&values))
+    values.map(|values| assay_measure::statistics::mean(&values))
 }
 
 /// Repeats must be runs of one and the same test.
-fn repeats(letter: &str, group: &Group<'_>) -> Vec<Check> {
+fn repeats(letter: &str, group: &RunGroup<'_>) -> Vec<Check> {
     let first = group.records[0];
     let mut all: Vec<Check> = Vec::new();
     for record in &group.records[1..] {

@@ -3,7 +3,7 @@
 //! A gate on a change fires only if the change is shown; a change beyond the limit that is not shown is reported but
 //! does not fire by itself. A gate that cannot be judged is a third outcome: it must not look like a pass.
 
-use super::model::{Comparison, Pair, Row, Verdict};
+use super::model::{ComparedRow, Comparison, DifferenceVerdict, Pair};
 use super::verdict::{percent, ratio_text};
 use assay_measure::config::nearest;
 use assay_measure::record::Figure;
@@ -72,7 +72,7 @@ pub enum GateOutcome {
 
 /// A gate's outcome with its numbers.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
+pub struct GateResult {
     /// How it came out.
     pub outcome: GateOutcome,
     /// The figure's change, the limit, the outcome and both values, in one line.
@@ -123,15 +123,15 @@ impl Gate {
 
     /// Judges every group after the first.
     #[must_use]
-    pub fn judge(&self, comparison: &Comparison) -> Vec<Judged> {
+    pub fn judge(&self, comparison: &Comparison) -> Vec<GateResult> {
         let pairs = 0..comparison.pairs.len();
         pairs.map(|at| self.judge_pair(comparison, at)).collect()
     }
 
-    fn judge_pair(&self, comparison: &Comparison, at: usize) -> Judged {
+    fn judge_pair(&self, comparison: &Comparison, at: usize) -> GateResult {
         let pair = &comparison.pairs[at];
         let Some(row) = comparison.row(&self.key) else {
-            return Judged { outcome: GateOutcome::NotJudged, line: format!("{}: no such figure", self.text) };
+            return GateResult { outcome: GateOutcome::NotJudged, line: format!("{}: no such figure", self.text) };
         };
         let against = &row.against[at];
         let (from, to) = (&row.cells[0].value, &row.cells[at + 1].value);
@@ -147,7 +147,7 @@ impl Gate {
             None => "n/a".to_owned(),
         };
         let (outcome, why) = self.outcome(pair, row, at);
-        Judged {
+        GateResult {
             outcome,
             line: format!(
                 "{} {why} ({} {}, {} {}{interval})",
@@ -161,7 +161,7 @@ impl Gate {
     }
 
     /// How it came out, and in words by how much which limit was kept or not.
-    fn outcome(&self, pair: &Pair, row: &Row, at: usize) -> (GateOutcome, String) {
+    fn outcome(&self, pair: &Pair, row: &ComparedRow, at: usize) -> (GateOutcome, String) {
         let not_judged = |why: &str| (GateOutcome::NotJudged, format!("cannot be judged: {why}"));
         let against = &row.against[at];
         match self.limit {
@@ -199,7 +199,7 @@ impl Gate {
                             format!(
                                 "{said}: beyond the limit, but the change is not {}",
                                 match against.verdict {
-                                    Verdict::NotMeasurable => "measurable now",
+                                    DifferenceVerdict::NotMeasurable => "measurable now",
                                     _ => "statistically shown",
                                 }
                             ),

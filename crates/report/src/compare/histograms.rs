@@ -1,7 +1,7 @@
 //! Waits of the same event in several groups, as shares of the waits and of their time.
 
 use super::model::{SharedHistogram, WaitShares};
-use super::sides::Group;
+use super::samples::RunGroup;
 use assay_measure::record::{EventRow, Record};
 
 /// Events with a distribution in at least two groups, most waited for first.
@@ -16,7 +16,7 @@ pub(super) fn usual_event(name: &str) -> &str {
     }
 }
 
-pub(super) fn shared(groups: &[Group<'_>]) -> Vec<SharedHistogram> {
+pub(super) fn shared(groups: &[RunGroup<'_>]) -> Vec<SharedHistogram> {
     let mut names: Vec<(&str, f64)> = Vec::new();
     for event in groups.iter().flat_map(|group| &group.records).flat_map(|record| waited(record)) {
         let name = usual_event(&event.name);
@@ -42,7 +42,7 @@ fn waited(record: &Record) -> impl Iterator<Item = &EventRow> {
 }
 
 /// Waits and time of all runs of a group together.
-fn shares(group: &Group<'_>, name: &str) -> WaitShares {
+fn shares(group: &RunGroup<'_>, name: &str) -> WaitShares {
     let (mut waits, mut time_us) = (Vec::new(), Vec::new());
     for event in group.records.iter().flat_map(|record| waited(record)) {
         if usual_event(&event.name) != name {

@@ -1,11 +1,11 @@
 //! What about the hosts could explain a difference: facts that differ, and what other processes took during the runs.
 
 use super::model::{Check, Disturbance, Finding};
-use super::sides::Group;
+use super::samples::RunGroup;
 use assay_measure::cpu;
 use assay_measure::record::Record;
-use assay_measure::sample::mean;
 use assay_measure::snapshot::Fact;
+use assay_measure::statistics::mean;
 
 /// What a condition that is a fact of the host begins with.
 pub(super) const HOST: &str = "host: ";
@@ -47,7 +47,7 @@ pub(super) fn differences(a: &Record, b: &Record) -> Vec<Check> {
 }
 
 /// What others did to the runs of a side; nothing where its hosts were left to them.
-pub(super) fn disturbance(letter: &str, group: &Group<'_>) -> Option<Disturbance> {
+pub(super) fn disturbance(letter: &str, group: &RunGroup<'_>) -> Option<Disturbance> {
     let lost: Vec<f64> = group.records.iter().map(|r| cpu::lost_share(r)).collect();
     let most = lost.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map(|(at, _)| group.records[at])?;
     let text = cpu::disturbed(most)?;

@@ -12,8 +12,8 @@ mod histograms;
 mod host;
 mod model;
 mod repeats;
+mod samples;
 mod sections;
-mod sides;
 mod verdict;
 
 #[cfg(test)]
@@ -23,22 +23,22 @@ mod tests;
 
 pub(crate) use charts::charts;
 pub use comparable::{is_same, known};
-pub use gate::{Gate, GateError, GateOutcome, Judged};
+pub use gate::{Gate, GateError, GateOutcome, GateResult};
 pub use model::{
-    Against, Cell, Check, Comparison, Disturbance, Doubt, Finding, GroupInfo, Pair, Row, RunCard, SCHEMA,
-    SharedHistogram, Verdict, WaitShares,
+    Against, Check, ComparedCell, ComparedRow, Comparison, DifferenceVerdict, Disturbance, Doubt, Finding, GroupInfo,
+    Pair, RunCard, SCHEMA, SharedHistogram, WaitShares,
 };
 pub use repeats::{NoiseRow, REPEAT_SCHEMA, RepeatRun, Repeats};
+pub use samples::RunGroup;
 pub use sections::render;
 pub(crate) use sections::{runs_of, sections};
-pub use sides::Group;
 
 use crate::cost::{self, Cost};
 use assay_measure::record::Metric;
 use assay_measure::record::metric::{Better, Counted, Group as Section};
 use assay_measure::record::{Advice, Figure, Record};
-use assay_measure::sample::{ALPHA, holm};
-use sides::Figures;
+use assay_measure::statistics::{ALPHA, holm};
+use samples::Figures;
 use verdict::Judgement;
 
 /// What else a comparison considers.
@@ -59,7 +59,7 @@ pub struct Options {
 /// # Panics
 /// If there are fewer than two groups or one of them is empty: the caller has read the command line.
 #[must_use]
-pub fn of(groups: &[Group<'_>], options: &Options) -> Comparison {
+pub fn of(groups: &[RunGroup<'_>], options: &Options) -> Comparison {
     assert!(
         groups.len() > 1 && groups.iter().all(|group| !group.records.is_empty()),
         "a comparison needs two groups with at least one run each"
@@ -116,7 +116,7 @@ fn letter(at: usize) -> String {
     }
 }
 
-fn info((at, group): (usize, &Group<'_>)) -> GroupInfo {
+fn info((at, group): (usize, &RunGroup<'_>)) -> GroupInfo {
     let card = |record: &&Record| RunCard {
         id: record.run.id.clone(),
         label: record.run.label.clone().unwrap_or_default(),
@@ -134,7 +134,7 @@ fn info((at, group): (usize, &Group<'_>)) -> GroupInfo {
 }
 
 /// Violated identities and runs that are not whole.
-fn doubts(groups: &[Group<'_>]) -> Vec<Doubt> {
+fn doubts(groups: &[RunGroup<'_>]) -> Vec<Doubt> {
     let mut all = Vec::new();
     for (at, group) in groups.iter().enumerate() {
         for record in &group.records {
@@ -157,7 +157,7 @@ fn doubts(groups: &[Group<'_>]) -> Vec<Doubt> {
 }
 
 /// One row for every key of any group, without the outcomes.
-fn rows(figures: &[Figures<'_>], options: &Options) -> Vec<Row> {
+fn rows(figures: &[Figures<'_>], options: &Options) -> Vec<ComparedRow> {
     let mut keys: Vec<&str> = Vec::new();
     let mut known = std::collections::BTreeSet::new();
     for key in figures.iter().flat_map(Figures::keys) {
@@ -168,7 +168,7 @@ fn rows(figures: &[Figures<'_>], options: &Options) -> Vec<Row> {
     let mut found: Vec<(&Metric, &str)> =
         keys.into_iter().filter_map(|key| Some((figures.iter().find_map(|side| side.about(key))?, key))).collect();
     found.sort_by_key(|(metric, _)| metric.group);
-    let row = |(metric, key): (&Metric, &str)| Row {
+    let row = |(metric, key): (&Metric, &str)| ComparedRow {
         key: key.to_owned(),
         name: match metric.scope.as_str() {
             "" => metric.name.clone(),
@@ -206,14 +206,14 @@ fn section(group: Section) -> &'static str {
     }
 }
 
-fn cell(side: &Figures<'_>, key: &str) -> Cell {
+fn cell(side: &Figures<'_>, key: &str) -> ComparedCell {
     let of = |column: fn(&Counted) -> &Figure| {
         side.joined(key, |metric| match &metric.counter {
             Some(counter) => column(counter).clone(),
             None => Figure::na("no counter"),
         })
     };
-    Cell {
+    ComparedCell {
         value: side.joined(key, |metric| metric.value.clone()),
         total: of(|counter| &counter.total),
         per_s: of(|counter| &counter.per_s),
@@ -224,8 +224,8 @@ fn cell(side: &Figures<'_>, key: &str) -> Cell {
 }
 
 /// Judges every row of a pair: the declared ones together, the others each by itself.
-fn judge(from: &Figures<'_>, to: &Figures<'_>, rows: &mut [Row], pair: &mut Pair) {
-    let compared: Vec<_> = rows.iter().map(|row| sides::compare(&row.key, from, to)).collect();
+fn judge(from: &Figures<'_>, to: &Figures<'_>, rows: &mut [ComparedRow], pair: &mut Pair) {
+    let compared: Vec<_> = rows.iter().map(|row| samples::compare(&row.key, from, to)).collect();
     let family: Vec<usize> = (0..rows.len()).filter(|i| rows[*i].is_primary && compared[*i].is_ok()).collect();
     let p_values: Vec<f64> = family
         .iter()

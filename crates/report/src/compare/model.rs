@@ -21,7 +21,7 @@ pub struct Comparison {
     /// Each group after the first against the first.
     pub pairs: Vec<Pair>,
     /// Every figure that a group has, declared (primary) ones first, then in report order.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparedRow>,
     /// Waits of events that at least two groups have with a distribution.
     pub histograms: Vec<SharedHistogram>,
     /// Findings of the rules that look at several runs.
@@ -116,7 +116,7 @@ pub struct Disturbance {
 
 /// One figure of every group.
 #[figures]
-pub struct Row {
+pub struct ComparedRow {
     /// Stable key, as gates name it.
     pub key: String,
     /// Name for people.
@@ -135,14 +135,14 @@ pub struct Row {
     /// `client`, `engine`, `syscall`, `device`, `network`.
     pub layer: String,
     /// One for each group, in their order.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<ComparedCell>,
     /// One for each pair, in their order.
     pub against: Vec<Against>,
 }
 
 /// A figure of one group: of its run, or the geometric mean of its repeats.
 #[figures]
-pub struct Cell {
+pub struct ComparedCell {
     /// The figure: per second for a counter.
     pub value: Figure,
     /// Over the window; n/a for a figure that is no counter.
@@ -184,7 +184,7 @@ pub struct Against {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_disturbed: bool,
     /// In a word.
-    pub verdict: Verdict,
+    pub verdict: DifferenceVerdict,
     /// In a sentence.
     pub sentence: String,
     /// The basis of the sentence, if it is weak: `within-run only, run-to-run variance is unknown`; usually empty.
@@ -194,7 +194,7 @@ pub struct Against {
 /// The outcome for one figure, in a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum DifferenceVerdict {
     /// A difference is shown, to the good.
     Better,
     /// A difference is shown, to the bad.
@@ -236,7 +236,7 @@ pub struct WaitShares {
     pub time_pct: Vec<f64>,
 }
 
-impl Verdict {
+impl DifferenceVerdict {
     /// At most ten letters, as tables print it.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -263,7 +263,7 @@ impl Verdict {
 impl Comparison {
     /// The row of a key.
     #[must_use]
-    pub fn row(&self, key: &str) -> Option<&Row> {
+    pub fn row(&self, key: &str) -> Option<&ComparedRow> {
         self.rows.iter().find(|row| row.key == key)
     }
 }

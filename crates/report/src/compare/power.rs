@@ -6,7 +6,7 @@
 use super::tests::{set_pace, set_seconds};
 use super::*;
 use assay_measure::prng::{Purpose, Stream};
-use assay_measure::sample::mean;
+use assay_measure::statistics::mean;
 
 const REAL: &str = include_str!("../../../../testdata/compare/real_rates.txt");
 /// Pairs of each trial.
@@ -42,12 +42,12 @@ fn base() -> Record {
     record.driver.ops.clear();
     record.integrity.clear();
     record.instance.events.retain(|event| event.name == "db file sequential read");
-    crate::kinds::figure(&mut record);
+    crate::kinds::attach_metrics(&mut record);
     record
 }
 
-fn group(records: &[Record]) -> Group<'_> {
-    Group { name: String::new(), records: records.iter().collect() }
+fn group(records: &[Record]) -> RunGroup<'_> {
+    RunGroup { name: String::new(), records: records.iter().collect() }
 }
 
 /// What became of a trial's pairs.
@@ -73,7 +73,7 @@ impl Trial {
             let (a, b) = (side(&mut draw), side(&mut draw));
             let mut slow = b.clone();
             slow.iter_mut().for_each(|record| set_pace(record, pace));
-            let verdicts = |to: &[Record]| -> Vec<(String, Verdict)> {
+            let verdicts = |to: &[Record]| -> Vec<(String, DifferenceVerdict)> {
                 let comparison = of(&[group(&a), group(to)], &Options::default());
                 assert!(!comparison.pairs[0].forbids_faster);
                 let rows = comparison.rows.iter().filter(|row| row.is_primary);
@@ -87,12 +87,12 @@ impl Trial {
             };
             trial.false_alarms += u32::from(verdicts(&b).iter().any(|(_, verdict)| verdict.is_shown()));
             let of_slow = verdicts(&slow);
-            let is = |wanted: Verdict| {
+            let is = |wanted: DifferenceVerdict| {
                 let mut found = of_slow.iter();
                 u32::from(found.any(|(key, verdict)| key == "ops_per_s" && *verdict == wanted))
             };
-            trial.found += is(Verdict::Worse);
-            trial.not_measurable += is(Verdict::NotMeasurable);
+            trial.found += is(DifferenceVerdict::Worse);
+            trial.not_measurable += is(DifferenceVerdict::NotMeasurable);
         }
         trial
     }
@@ -110,7 +110,7 @@ fn single_runs(noise: &str, seconds: usize, seed: u64) -> Trial {
 fn repeats(noise: &str, runs: usize, seconds: usize, seed: u64) -> Trial {
     let (real, mut base) = (real(noise), base());
     base.series = Default::default();
-    crate::kinds::figure(&mut base);
+    crate::kinds::attach_metrics(&mut base);
     Trial::run(seed, |draw| {
         let one = |_| {
             let mut record = base.clone();

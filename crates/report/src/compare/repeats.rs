@@ -1,13 +1,13 @@
 //! Repeats of one run: how much its figures differ when nothing changes, and so what a comparison could show.
 
-use super::sides::REPEATS;
+use super::samples::REPEATS;
 use super::verdict::{pct, percent};
 use assay_measure::figures::figures;
 use assay_measure::record::bounds;
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Metric, Record};
-use assay_measure::sample::{ALPHA, Difference, Sample, mean, stddev, t_quantile, variance};
 use assay_measure::section::{Sections, left, number, right};
+use assay_measure::statistics::{ALPHA, Difference, Sample, mean, stddev, t_quantile, variance};
 use assay_measure::units::significant;
 
 /// The value of [`Repeats::schema`] this version writes.

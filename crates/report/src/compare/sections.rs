@@ -1,7 +1,7 @@
 //! The sections of a comparison, in the order of a reader's questions: who, what follows, by which figures, under which
 //! conditions, then every table. Text and page draw the same sections.
 
-use super::model::{Check, Comparison, Finding, GroupInfo, Pair, Row, RunCard, SharedHistogram};
+use super::model::{Check, ComparedRow, Comparison, Finding, GroupInfo, Pair, RunCard, SharedHistogram};
 use super::verdict::{self, percent, ratio_text};
 use crate::cost::{self, Cost};
 use assay_measure::record::Figure;
@@ -64,7 +64,7 @@ pub(crate) fn sections(comparison: &Comparison, lists_same: bool) -> Sections {
     advice(&mut page, comparison);
     let of = |name: &str| comparison.rows.iter().filter(|row| row.section == name).collect();
     let table = |page: &mut Sections, title: &str, name: &str, shape| {
-        let rows: Vec<&Row> = of(name);
+        let rows: Vec<&ComparedRow> = of(name);
         figures(page, comparison, (title, shape), (&rows, rows.len()));
     };
     table(&mut page, "Load Profile", "load profile", Shape::Counters);
@@ -147,7 +147,7 @@ fn conclusion(page: &mut Sections, comparison: &Comparison) {
 }
 
 fn declared(page: &mut Sections, comparison: &Comparison) {
-    let rows: Vec<&Row> = comparison.rows.iter().filter(|row| row.is_primary).collect();
+    let rows: Vec<&ComparedRow> = comparison.rows.iter().filter(|row| row.is_primary).collect();
     figures(page, comparison, ("Declared Figures", Shape::Declared), (&rows, rows.len()));
     if let Some(section) = page.all.last_mut().filter(|_| !rows.is_empty()) {
         section.is_judgement = true;
@@ -224,11 +224,11 @@ fn figures(
     page: &mut Sections,
     comparison: &Comparison,
     (title, shape): (&str, Shape),
-    (rows, first): (&[&Row], usize),
+    (rows, first): (&[&ComparedRow], usize),
 ) {
-    let has_any = |row: &&&Row| row.cells.iter().any(|cell| cell.value.value().is_some());
+    let has_any = |row: &&&ComparedRow| row.cells.iter().any(|cell| cell.value.value().is_some());
     let first = rows.iter().take(first).filter(has_any).count();
-    let rows: Vec<&&Row> = rows.iter().filter(has_any).collect();
+    let rows: Vec<&&ComparedRow> = rows.iter().filter(has_any).collect();
     if rows.is_empty() {
         return;
     }
@@ -271,7 +271,7 @@ fn figures(
     page.grouped(&heads, &titles, rows.collect(), rest);
 }
 
-fn cells(row: &Row, shape: Shape, repeated: bool) -> Vec<Cell> {
+fn cells(row: &ComparedRow, shape: Shape, repeated: bool) -> Vec<Cell> {
     let mut cells: Vec<Cell> = vec![row.name.clone().into(), row.unit.clone().into()];
     for cell in &row.cells {
         match shape {
@@ -321,18 +321,18 @@ fn usual(figure: &Figure) -> Cell {
 
 /// Wait events: those with most time in any group first, each with its waits and latencies.
 fn events(page: &mut Sections, comparison: &Comparison) {
-    let most = |row: &Row| {
+    let most = |row: &ComparedRow| {
         let shares = row.cells.iter().filter_map(|cell| cell.value.value());
         shares.fold(0.0, f64::max)
     };
-    let rows: Vec<&Row> = comparison.rows.iter().filter(|row| row.section == "events").collect();
+    let rows: Vec<&ComparedRow> = comparison.rows.iter().filter(|row| row.section == "events").collect();
     let stems = rows.iter().copied();
     let stems = stems.filter_map(|row| Some((most(row), row.key.strip_suffix("_db_time_pct")?)));
     let mut top: Vec<(f64, &str)> = stems.collect();
     top.retain(|(_, stem)| !stem.starts_with("background_"));
     top.sort_by(|a, b| b.0.total_cmp(&a.0));
     top.truncate(TOP_EVENTS);
-    let of_top = |row: &&&Row| {
+    let of_top = |row: &&&ComparedRow| {
         let rest = top.iter().find_map(|(_, stem)| row.key.strip_prefix(stem));
         rest.is_some_and(|rest| OF_EVENT.contains(&rest))
     };
@@ -341,7 +341,7 @@ fn events(page: &mut Sections, comparison: &Comparison) {
 
 fn statistics(page: &mut Sections, comparison: &Comparison) {
     let rows = comparison.rows.iter().filter(|row| row.section == "statistics");
-    let rows: Vec<&Row> = rows.collect();
+    let rows: Vec<&ComparedRow> = rows.collect();
     let title = ("Instance Activity Statistics", Shape::Counters);
     selected(page, comparison, title, &rows, |row| STATISTICS.contains(&row.key.as_str()));
 }
@@ -351,10 +351,11 @@ fn selected(
     page: &mut Sections,
     comparison: &Comparison,
     title: (&str, Shape),
-    rows: &[&Row],
-    is_selected: impl Fn(&&&Row) -> bool,
+    rows: &[&ComparedRow],
+    is_selected: impl Fn(&&&ComparedRow) -> bool,
 ) {
-    let (mut rows, others): (Vec<&Row>, Vec<&Row>) = rows.iter().copied().partition(|row| is_selected(&row));
+    let (mut rows, others): (Vec<&ComparedRow>, Vec<&ComparedRow>) =
+        rows.iter().copied().partition(|row| is_selected(&row));
     let first = rows.len();
     rows.extend(others);
     figures(page, comparison, title, (&rows, first));

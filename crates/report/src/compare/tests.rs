@@ -44,7 +44,7 @@ pub(super) fn set_pace(record: &mut Record, speed: f64) {
         let factor = if stem(name).ends_with("_us") { 1.0 / speed } else { speed };
         column.iter_mut().for_each(|figure| *figure = figure.scaled(factor));
     }
-    kinds::figure(record);
+    kinds::attach_metrics(record);
 }
 
 /// Gives the record a series of so many seconds, whose rates follow `shape` (mean about 1) and latencies its inverse.
@@ -65,18 +65,18 @@ pub(super) fn set_seconds(record: &mut Record, shape: &[f64]) {
         metrics: metrics.collect(),
         heat: Vec::new(),
     };
-    let pace = assay_measure::sample::mean(shape);
+    let pace = assay_measure::statistics::mean(shape);
     for row in &mut record.instance.load_profile {
         row.per_s = row.per_s.scaled(pace);
     }
-    kinds::figure(record);
+    kinds::attach_metrics(record);
 }
 
 fn compared(sides: &[&[&Record]]) -> Comparison {
-    let groups: Vec<Group<'_>> = sides
+    let groups: Vec<RunGroup<'_>> = sides
         .iter()
         .enumerate()
-        .map(|(i, records)| Group { name: format!("run-{i}"), records: records.to_vec() })
+        .map(|(i, records)| RunGroup { name: format!("run-{i}"), records: records.to_vec() })
         .collect();
     of(&groups, &Options::default())
 }
@@ -136,9 +136,9 @@ fn swapping_the_sides_gives_the_reciprocal_and_the_mirrored_verdict() {
             }
         }
     }
-    assert_eq!(against(&there, "ops_per_s").verdict, Verdict::Better);
-    assert_eq!(against(&back, "ops_per_s").verdict, Verdict::Worse);
-    assert_eq!(against(&there, "read_us_p99").verdict, Verdict::Better);
+    assert_eq!(against(&there, "ops_per_s").verdict, DifferenceVerdict::Better);
+    assert_eq!(against(&back, "ops_per_s").verdict, DifferenceVerdict::Worse);
+    assert_eq!(against(&there, "read_us_p99").verdict, DifferenceVerdict::Better);
     assert!(against(&there, "ops_per_s").sentence.starts_with("B does 10.0 % more per second than A (1.1"));
     assert!(against(&back, "ops_per_s").sentence.starts_with("B does 9.1 % less per second than A (0.909"));
     assert!(against(&there, "read_us_p99").sentence.contains(" % less time than A (0.9"));
@@ -150,7 +150,7 @@ fn three_repeats_on_both_sides_are_compared_run_by_run() {
     let (a, b) = (runs(&[1.0, 1.01, 0.99, 1.0]), runs(&[1.2, 1.22, 1.19]));
     let comparison = compared(&[&a.iter().collect::<Vec<_>>(), &b.iter().collect::<Vec<_>>()]);
     let ops = against(&comparison, "ops_per_s");
-    assert_eq!((ops.method.as_str(), ops.verdict), ("repeats", Verdict::Better));
+    assert_eq!((ops.method.as_str(), ops.verdict), ("repeats", DifferenceVerdict::Better));
     assert_eq!(ops.basis, "4 and 3 repeats");
     let means = |paces: &[f64]| paces.iter().map(|pace| pace.ln()).sum::<f64>() / paces.len() as f64;
     let wanted = (means(&[1.2, 1.22, 1.19]) - means(&[1.0, 1.01, 0.99, 1.0])).exp();
@@ -177,7 +177,7 @@ fn advice_r24_two_different_tests_are_never_called_faster() {
     b.plan.settings.push(setting("READ_MODE", "batched"));
     let comparison = compared(&[&[&a], &[&b]]);
     assert!(comparison.pairs[0].forbids_faster);
-    assert_eq!(against(&comparison, "ops_per_s").verdict, Verdict::Higher);
+    assert_eq!(against(&comparison, "ops_per_s").verdict, DifferenceVerdict::Higher);
     let text = said(&comparison);
     assert!(text.contains("- B against A: not comparable: prefetch (READ_MODE) single and batched"), "{text}");
     for word in ["more per second", "less time", " better", " worse"] {
@@ -205,7 +205,7 @@ fn a_cache_varied_on_purpose_takes_its_reads_along_and_nothing_else() {
         }
     }
     let options = Options { allow: vec!["CACHE_MB".to_owned()], ..Options::default() };
-    let groups = [&a, &b].map(|record| Group { name: "x".to_owned(), records: vec![record] });
+    let groups = [&a, &b].map(|record| RunGroup { name: "x".to_owned(), records: vec![record] });
     let comparison = of(&groups, &options);
     let pair = &comparison.pairs[0];
     let having = |finding: Finding| -> Vec<&str> {
@@ -241,7 +241,7 @@ fn runs_of_different_length_are_compared_by_their_rates() {
     for row in &mut b.instance.load_profile {
         row.total = row.total.scaled(2.0);
     }
-    kinds::figure(&mut b);
+    kinds::attach_metrics(&mut b);
     let comparison = compared(&[&[&a], &[&b]]);
     let row = comparison.row("ops_per_s").unwrap();
     assert_eq!(row.cells[1].total.value(), row.cells[0].total.scaled(2.0).value());
@@ -272,7 +272,7 @@ fn a_difference_that_other_work_explains_is_not_measurable_and_a_larger_one_is_t
     let (base, slower, slowest) = (with(1.0), disturbed(&with(0.8)), disturbed(&with(0.3)));
     let comparison = compared(&[&[&base], &[&slower]]);
     let ops = against(&comparison, "ops_per_s");
-    assert_eq!(ops.verdict, Verdict::NotMeasurable, "{ops:?}");
+    assert_eq!(ops.verdict, DifferenceVerdict::NotMeasurable, "{ops:?}");
     assert!(ops.is_disturbed);
     let text = said(&comparison);
     assert!(text.contains("On the host of B (b0b0b0b0) other processes used 50 %"), "{text}");
@@ -283,18 +283,18 @@ fn a_difference_that_other_work_explains_is_not_measurable_and_a_larger_one_is_t
     assert!(judged.line.contains("not measurable now"), "{}", judged.line);
     // The faster side was the disturbed one: that makes the difference larger, not smaller.
     let comparison = compared(&[&[&slower], &[&base]]);
-    assert_eq!(against(&comparison, "ops_per_s").verdict, Verdict::NotMeasurable);
+    assert_eq!(against(&comparison, "ops_per_s").verdict, DifferenceVerdict::NotMeasurable);
     let faster = disturbed(&with(1.2));
     let comparison = compared(&[&[&base], &[&faster]]);
-    assert_eq!(against(&comparison, "ops_per_s").verdict, Verdict::Better);
+    assert_eq!(against(&comparison, "ops_per_s").verdict, DifferenceVerdict::Better);
     // Half of the CPUs cannot have cost seven tenths of the pace; a tail of latencies they can.
     let comparison = compared(&[&[&base], &[&slowest]]);
-    assert_eq!(against(&comparison, "ops_per_s").verdict, Verdict::Worse);
+    assert_eq!(against(&comparison, "ops_per_s").verdict, DifferenceVerdict::Worse);
     let tail = against(&comparison, "read_us_p99");
-    assert_eq!(tail.verdict, Verdict::NotMeasurable);
+    assert_eq!(tail.verdict, DifferenceVerdict::NotMeasurable);
     // Nothing shown is no proof of nothing where others were at work.
     let same = compared(&[&[&base], &[&disturbed(&base)]]);
-    assert_eq!(against(&same, "ops_per_s").verdict, Verdict::NotMeasurable);
+    assert_eq!(against(&same, "ops_per_s").verdict, DifferenceVerdict::NotMeasurable);
 }
 
 #[test]
@@ -303,10 +303,10 @@ fn repeats_on_equally_busy_hosts_are_compared_by_their_scatter() {
     let (a, b) = (runs(&[1.0, 1.01, 0.99, 1.0]), runs(&[0.8, 0.81, 0.79]));
     let sides = [&a, &b].map(|side| side.iter().collect::<Vec<_>>());
     let comparison = compared(&[&sides[0], &sides[1]]);
-    assert_eq!(against(&comparison, "ops_per_s").verdict, Verdict::Worse);
+    assert_eq!(against(&comparison, "ops_per_s").verdict, DifferenceVerdict::Worse);
     let idle: Vec<Record> = [1.0, 1.01, 0.99].into_iter().map(paced).collect();
     let comparison = compared(&[&idle.iter().collect::<Vec<_>>(), &sides[1]]);
-    assert_eq!(against(&comparison, "ops_per_s").verdict, Verdict::NotMeasurable);
+    assert_eq!(against(&comparison, "ops_per_s").verdict, DifferenceVerdict::NotMeasurable);
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn a_difference_of_the_hosts_is_always_listed() {
     assert!(text.contains("The hosts of A and B differ"), "{text}");
     assert!(text.contains("cpus_usable 2 and 1; kernel 6.1 and 6.2"), "{text}");
     let options = Options { allow: vec!["cpus_usable".to_owned()], ..Options::default() };
-    let groups = [&a, &b].map(|record| Group { name: "x".to_owned(), records: vec![record] });
+    let groups = [&a, &b].map(|record| RunGroup { name: "x".to_owned(), records: vec![record] });
     let allowed = of(&groups, &options);
     let check = allowed.pairs[0].checks.iter().find(|check| check.what == "host: cpus_usable");
     assert_eq!(check.map(|check| check.finding), Some(Finding::Varied));
@@ -387,7 +387,7 @@ fn a_run_compared_with_itself_is_told_so_and_gets_no_verdict() {
     let (a, b) = (paced(1.0), paced(1.1));
     let same = compared(&[&[&a], &[&a]]);
     assert_eq!(same.conclusion, ["B and A are the same run: there is nothing to compare, so there is no verdict."]);
-    assert!(same.rows.iter().all(|row| row.against[0].verdict == Verdict::Na));
+    assert!(same.rows.iter().all(|row| row.against[0].verdict == DifferenceVerdict::Na));
     // An import of the same text has another id.
     let mut renamed = a.clone();
     renamed.run.id = "another".to_owned();
@@ -403,14 +403,14 @@ fn what_has_no_scatter_gets_a_ratio_and_no_more() {
     set_seconds(&mut b, &waves(7, 0.1));
     let short = compared(&[&[&a], &[&b]]);
     let ops = against(&short, "ops_per_s");
-    assert_eq!(ops.verdict, Verdict::TooShort);
+    assert_eq!(ops.verdict, DifferenceVerdict::TooShort);
     assert_eq!(ops.sentence, "x 1.300; too short to say: the series has 7 whole steps, 10 are needed");
     assert_eq!(ops.p.value(), None);
     a.series = Series::default();
-    kinds::figure(&mut a);
+    kinds::attach_metrics(&mut a);
     let single = compared(&[&[&a], &[&b]]);
     let ops = against(&single, "ops_per_s");
-    assert_eq!(ops.verdict, Verdict::OneValue);
+    assert_eq!(ops.verdict, DifferenceVerdict::OneValue);
     assert_eq!(ops.sentence, "x 1.300; one value on each side, so the noise is unknown");
 }
 
@@ -439,7 +439,7 @@ fn published(per_tx: &[(&str, f64)], tx_per_s: f64, read_us: f64) -> Record {
         us_avg: Figure::decimal(read_us),
         ..Default::default()
     });
-    kinds::figure(&mut record);
+    kinds::attach_metrics(&mut record);
     record
 }
 
@@ -449,7 +449,7 @@ fn the_published_pair_did_the_same_work_and_differs_by_latency() {
     let machine = [("Redo size (bytes)", 51_713.3), ("Block changes", 131.4), ("Physical read (blocks)", 64.2)];
     let (bm, mut vm) = (published(&metal, 32.0, 463.0), published(&machine, 54.1, 257.0));
     vm.instance.events[0].name = "db file sequential read".to_owned();
-    kinds::figure(&mut vm);
+    kinds::attach_metrics(&mut vm);
     let comparison = compared(&[&[&bm], &[&vm]]);
     let work: Vec<&Check> = comparison.pairs[0].checks.iter().filter(|c| c.what.starts_with("work:")).collect();
     assert_eq!(work.len(), 3);
@@ -458,7 +458,7 @@ fn the_published_pair_did_the_same_work_and_differs_by_latency() {
         assert!(check.what.ends_with("per transaction"));
     }
     let tx = against(&comparison, "transactions_per_s");
-    assert_eq!(tx.verdict, Verdict::OneValue);
+    assert_eq!(tx.verdict, DifferenceVerdict::OneValue);
     assert!((tx.ratio.value().unwrap() - 1.69).abs() < 0.005);
     // Both names of the event are one figure.
     let waits = against(&comparison, "db_file_sequential_read_us_avg");
@@ -499,7 +499,7 @@ fn three_groups_are_each_compared_with_the_first() {
     let comparison = compared(&[&[&a], &[&b], &[&c]]);
     let row = comparison.row("ops_per_s").unwrap();
     assert_eq!((row.cells.len(), row.against.len()), (3, 2));
-    assert_eq!(row.against[1].verdict, Verdict::Worse);
+    assert_eq!(row.against[1].verdict, DifferenceVerdict::Worse);
     assert_eq!(comparison.pairs[1].candidate, "C");
     assert!(said(&comparison).contains("- C / A -"));
 }
@@ -547,7 +547,7 @@ fn a_comparison_reads_as_reviewed() {
     b.interval.elapsed_s = Figure::decimal(30.0);
     // As much of the host is this test's as before.
     b.os.process.cpu_s = b.os.process.cpu_s.scaled(1.5);
-    kinds::figure(&mut b);
+    kinds::attach_metrics(&mut b);
     let comparison = compared(&[&[&a], &[&b]]);
     insta::assert_snapshot!("comparison", said(&comparison));
     let mut short = comparison;
@@ -570,7 +570,7 @@ fn an_imported_published_profile_compares_with_a_run_of_the_same_work() {
     let work: Vec<&Check> = checks.iter().filter(|c| c.what.starts_with("work:")).collect();
     assert!(work.len() == 3 && work.iter().all(|c| c.finding == Finding::Same), "{work:?}");
     let redo = against(&comparison, "redo_bytes_per_s");
-    assert_eq!(redo.verdict, Verdict::OneValue);
+    assert_eq!(redo.verdict, DifferenceVerdict::OneValue);
     assert!((redo.ratio.value().unwrap() - 1.69).abs() < 0.01, "{redo:?}");
 }
 

@@ -1,11 +1,11 @@
 //! From a difference to a word and a sentence.
 
 use super::host::HOST;
-use super::model::{Against, Comparison, Finding, Pair, Row, Verdict};
-use super::sides::{Compared, Unjudged};
+use super::model::{Against, ComparedRow, Comparison, DifferenceVerdict, Finding, Pair};
+use super::samples::{Compared, Unjudged};
 use assay_measure::record::Figure;
-use assay_measure::sample::ALPHA;
 use assay_measure::section::Weight;
+use assay_measure::statistics::ALPHA;
 use assay_measure::units::{fixed, significant};
 
 /// The smallest change that users act on, %: "no difference" is said only where one of this size would have been shown.
@@ -13,7 +13,7 @@ const MATTERS_PCT: f64 = 10.0;
 
 /// What one outcome is judged by.
 pub(super) struct Judgement<'a> {
-    pub(super) row: &'a Row,
+    pub(super) row: &'a ComparedRow,
     pub(super) pair: &'a Pair,
     /// The corrected chance, of a declared figure.
     pub(super) p_holm: Option<f64>,
@@ -44,14 +44,14 @@ impl Judgement<'_> {
             Err(Unjudged::OneValue(estimate, why)) => Against {
                 method: "values".to_owned(),
                 ratio: Figure::decimal(estimate.exp()),
-                verdict: Verdict::OneValue,
+                verdict: DifferenceVerdict::OneValue,
                 sentence: format!("x {}; {why}", ratio_text(estimate.exp())),
                 ..none(&why)
             },
             Err(Unjudged::TooShort(estimate, why)) => Against {
                 method: "values".to_owned(),
                 ratio: Figure::decimal(estimate.exp()),
-                verdict: Verdict::TooShort,
+                verdict: DifferenceVerdict::TooShort,
                 sentence: format!("x {}; too short to say: {why}", ratio_text(estimate.exp())),
                 ..none(&why)
             },
@@ -68,10 +68,10 @@ impl Judgement<'_> {
         let is_explained = low - others.raised <= 0.0 && high + others.lowered >= 0.0;
         let is_blurred = detectable(0.95) > MATTERS_PCT || pct(others.raised.max(others.lowered)) > MATTERS_PCT;
         let verdict = match is_shown {
-            true if is_explained => Verdict::NotMeasurable,
+            true if is_explained => DifferenceVerdict::NotMeasurable,
             true => self.word(difference.estimate),
-            false if is_blurred => Verdict::NotMeasurable,
-            false => Verdict::NoDifference,
+            false if is_blurred => DifferenceVerdict::NotMeasurable,
+            false => DifferenceVerdict::NoDifference,
         };
         Against {
             method: compared.method.to_owned(),
@@ -112,19 +112,19 @@ impl Judgement<'_> {
         }
     }
 
-    fn word(&self, estimate: f64) -> Verdict {
+    fn word(&self, estimate: f64) -> DifferenceVerdict {
         let is_up = estimate > 0.0;
         match (self.pair.forbids_faster, self.row.better.as_str()) {
-            (false, "higher") if is_up => Verdict::Better,
-            (false, "higher") => Verdict::Worse,
-            (false, "lower") if is_up => Verdict::Worse,
-            (false, "lower") => Verdict::Better,
-            _ if is_up => Verdict::Higher,
-            _ => Verdict::Lower,
+            (false, "higher") if is_up => DifferenceVerdict::Better,
+            (false, "higher") => DifferenceVerdict::Worse,
+            (false, "lower") if is_up => DifferenceVerdict::Worse,
+            (false, "lower") => DifferenceVerdict::Better,
+            _ if is_up => DifferenceVerdict::Higher,
+            _ => DifferenceVerdict::Lower,
         }
     }
 
-    fn sentence(&self, compared: &Compared, verdict: Verdict, (low, high): (f64, f64)) -> String {
+    fn sentence(&self, compared: &Compared, verdict: DifferenceVerdict, (low, high): (f64, f64)) -> String {
         let estimate = compared.difference.estimate;
         if verdict.is_shown() {
             return format!(
@@ -137,7 +137,7 @@ impl Judgement<'_> {
         }
         let change = left_open(low.exp(), high.exp());
         let said = match verdict {
-            Verdict::NotMeasurable => "not measurable now",
+            DifferenceVerdict::NotMeasurable => "not measurable now",
             _ => "no difference shown",
         };
         let mut text = format!("{said} (95 % interval: {change})");
@@ -152,12 +152,12 @@ impl Judgement<'_> {
     }
 
     /// `B does 4.1 % more per second than A`.
-    fn shown(&self, verdict: Verdict, estimate: f64) -> String {
+    fn shown(&self, verdict: DifferenceVerdict, estimate: f64) -> String {
         let (a, b) = (&self.pair.baseline, &self.pair.candidate);
         let share = percent(pct(estimate).abs());
         let is_up = estimate > 0.0;
         let more = if is_up { "more" } else { "less" };
-        let is_named = matches!(verdict, Verdict::Better | Verdict::Worse);
+        let is_named = matches!(verdict, DifferenceVerdict::Better | DifferenceVerdict::Worse);
         match self.row.unit.as_str() {
             unit if is_named && unit.ends_with("/s") => {
                 format!("{b} does {share} % {more} per second than {a}")
@@ -222,8 +222,8 @@ pub(super) fn ratio_text(ratio: f64) -> String {
 }
 
 /// The method that most declared figures were compared by, and what it means.
-pub(super) fn method(rows: &[Row], family: u64) -> (String, String) {
-    let last = |row: &Row| row.against.last().cloned().unwrap_or_default();
+pub(super) fn method(rows: &[ComparedRow], family: u64) -> (String, String) {
+    let last = |row: &ComparedRow| row.against.last().cloned().unwrap_or_default();
     let declared: Vec<Against> = rows.iter().filter(|row| row.is_primary).map(last).collect();
     let has = |name: &str| declared.iter().find(|against| against.method == name);
     let corrected = format!("Holm's correction over {family} declared figures");
@@ -266,19 +266,20 @@ fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, Stri
     all.extend(disturbed(pair).map(|said| (Weight::Warning, said)));
     let declared = comparison.rows.iter().filter(|row| row.is_primary);
     let declared = declared.filter_map(|row| Some((row, row.against.get(at)?)));
-    let declared: Vec<(&Row, &Against)> = declared.filter(|(_, against)| against.verdict != Verdict::Na).collect();
+    let declared: Vec<(&ComparedRow, &Against)> =
+        declared.filter(|(_, against)| against.verdict != DifferenceVerdict::Na).collect();
     all.push((Weight::Plain, summary(pair, &declared)));
     for (verdict, weight) in [
-        (Verdict::Better, Weight::Plain),
-        (Verdict::Worse, Weight::Warning),
-        (Verdict::Higher, Weight::Plain),
-        (Verdict::Lower, Weight::Plain),
+        (DifferenceVerdict::Better, Weight::Plain),
+        (DifferenceVerdict::Worse, Weight::Warning),
+        (DifferenceVerdict::Higher, Weight::Plain),
+        (DifferenceVerdict::Lower, Weight::Plain),
     ] {
         for (row, against) in declared.iter().filter(|(_, a)| a.verdict == verdict) {
             all.push((weight, format!("{}: {}.", row.name, against.sentence)));
         }
     }
-    let mut list = |verdict: Verdict, of: fn(&Against) -> String, words: String| {
+    let mut list = |verdict: DifferenceVerdict, of: fn(&Against) -> String, words: String| {
         let rows = declared.iter().filter(|(_, a)| a.verdict == verdict);
         let named: Vec<String> = rows.map(|(row, against)| format!("{} {}", row.name, of(against))).collect();
         if !named.is_empty() {
@@ -286,23 +287,23 @@ fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, Stri
         }
     };
     list(
-        Verdict::NoDifference,
+        DifferenceVerdict::NoDifference,
         change,
         format!(
             "These figures show no difference between {a} and {b} (in brackets: the change that the 95 % interval \
              leaves open)"
         ),
     );
-    list(Verdict::NotMeasurable, change, not_measurable(pair));
-    let short = declared.iter().find(|(_, a)| a.verdict == Verdict::TooShort);
+    list(DifferenceVerdict::NotMeasurable, change, not_measurable(pair));
+    let short = declared.iter().find(|(_, a)| a.verdict == DifferenceVerdict::TooShort);
     let why = short.and_then(|(_, against)| against.p.reason());
     list(
-        Verdict::TooShort,
+        DifferenceVerdict::TooShort,
         times,
         format!("The runs are too short to say whether {a} and {b} differ ({})", why.unwrap_or_default()),
     );
     list(
-        Verdict::OneValue,
+        DifferenceVerdict::OneValue,
         times,
         format!("The noise of these figures of {a} and {b} is unknown, so assay can give only ratios"),
     );
@@ -414,16 +415,16 @@ fn shared(comparison: &Comparison, at: usize, pair: &Pair) -> String {
 }
 
 /// `B against A, 10 declared figures: 1 better, 2 worse, 7 without a shown difference.`
-fn summary(pair: &Pair, declared: &[(&Row, &Against)]) -> String {
+fn summary(pair: &Pair, declared: &[(&ComparedRow, &Against)]) -> String {
     let (a, b) = (&pair.baseline, &pair.candidate);
     let told = [
-        (&[Verdict::Better][..], "better"),
-        (&[Verdict::Worse], "worse"),
-        (&[Verdict::Higher], "higher"),
-        (&[Verdict::Lower], "lower"),
-        (&[Verdict::NoDifference], "without a shown difference"),
-        (&[Verdict::NotMeasurable], "not measurable now"),
-        (&[Verdict::TooShort, Verdict::OneValue], "not judged"),
+        (&[DifferenceVerdict::Better][..], "better"),
+        (&[DifferenceVerdict::Worse], "worse"),
+        (&[DifferenceVerdict::Higher], "higher"),
+        (&[DifferenceVerdict::Lower], "lower"),
+        (&[DifferenceVerdict::NoDifference], "without a shown difference"),
+        (&[DifferenceVerdict::NotMeasurable], "not measurable now"),
+        (&[DifferenceVerdict::TooShort, DifferenceVerdict::OneValue], "not judged"),
     ];
     let told = told.iter().filter_map(|(verdicts, words)| {
         let counted = declared.iter().filter(|(_, a)| verdicts.contains(&a.verdict));

@@ -3,9 +3,8 @@
 //! [`parse()`] reads the price file, [`of`] prices one record. The result contains every input with its date, so that a
 //! reader can recompute it ([`identity`], I43). Owns the arithmetic of money; knows no vendor and fetches nothing.
 
-mod between;
+mod break_even;
 mod findings;
-mod parse;
 mod prices;
 mod text;
 
@@ -13,10 +12,9 @@ mod text;
 mod tests;
 
 pub use assay_measure::kind::Delivered;
-pub use between::{Between, between};
+pub use break_even::{BreakEven, between};
 pub use findings::{RULES, findings};
-pub use parse::{PriceError, parse};
-pub use prices::{Day, Default as FieldDefault, Field, Item, KINDS, Kind, Nature, Platform, Prices};
+pub use prices::{Day, Item, KINDS, Nature, Platform, PriceError, Prices, parse};
 pub use text::render;
 pub(crate) use text::{inputs, sections};
 
@@ -269,8 +267,8 @@ pub fn priced(prices: &Prices, platform: &Platform) -> Cost {
         if of_licence(item, true) { item.monthly } else { 0.0 }
     });
     let given = |given: Option<f64>, kind: &str| {
-        let of_kind = platform.items.iter().filter(|item| item.kind.key == kind);
-        let paid: f64 = of_kind.map(|item| item.values[1]).sum();
+        let of_kind = platform.items.iter().filter(|item| item.kind == kind);
+        let paid: f64 = of_kind.filter_map(|item| item.factors[1].2).sum();
         match given.or(Some(paid).filter(|paid| *paid > 0.0)) {
             Some(value) => Figure::decimal(value),
             None => Figure::na("none named in the price file"),
@@ -365,27 +363,31 @@ fn known(prices: &Prices) -> String {
 
 /// What one item comes to.
 fn line(prices: &Prices, item: &Item) -> CostItem {
-    let values = &item.values;
-    let (one_off, running, months) = match item.kind.nature {
+    let of_file = |key: &str| if key == "months" { prices.months } else { prices.hours_per_month };
+    let factors = item.factors.iter().map(|(key, unit, value)| CostInput {
+        name: (*key).to_owned(),
+        value: value.unwrap_or_else(|| of_file(key)),
+        unit: (*unit).to_owned(),
+    });
+    let inputs: Vec<CostInput> = factors.collect();
+    let values: Vec<f64> = inputs.iter().map(|input| input.value).collect();
+    let (one_off, running, months) = match item.nature {
         Nature::Running => (0.0, values.iter().product(), 1.0),
         Nature::Purchase => (values[0] * values[1], 0.0, values[2]),
         Nature::Licence => {
             let [list, cores, factor, discount, support, months] = values.as_slice() else {
-                unreachable!("a licence has six fields, each with a value");
+                unreachable!("a licence has six factors, each with a value");
             };
             let net = list * cores * factor * (1.0 - discount / 100.0);
             (net, net * support / 100.0 / 12.0, *months)
         }
     };
     let amortised = one_off / months;
-    let fields = item.kind.fields.iter().zip(values);
     CostItem {
-        kind: item.kind.key.to_owned(),
+        kind: item.kind.to_owned(),
         name: item.name.clone(),
-        inputs: fields
-            .map(|(field, value)| CostInput { name: field.key.to_owned(), value: *value, unit: field.unit.to_owned() })
-            .collect(),
-        is_licence: item.kind.nature == Nature::Licence,
+        inputs,
+        is_licence: item.nature == Nature::Licence,
         one_off,
         running_monthly: running,
         amortised_monthly: amortised,
@@ -519,33 +521,33 @@ pub fn metrics(cost: &Cost) -> Vec<Metric> {
         .collect()
 }
 
-/// The machine's face: costs, each pair against the first, findings.
+/// JSON: costs, each pair against the first, findings.
 ///
 /// # Errors
 /// None that costs can cause; the signature is serde's.
 pub fn json(costs: &[&Cost]) -> Result<String, serde_json::Error> {
     #[derive(Serialize)]
-    struct Face<'a> {
+    struct CostJson<'a> {
         schema: &'a str,
         costs: &'a [&'a Cost],
         integrity: Vec<Identity>,
-        between: Vec<Between>,
+        between: Vec<BreakEven>,
         advice: Vec<assay_measure::record::Advice>,
     }
-    let face = Face {
+    let json = CostJson {
         schema: SCHEMA,
         costs,
         integrity: costs.iter().map(|cost| identity(cost)).collect(),
         between: pairs(costs),
         advice: findings(costs),
     };
-    let mut text = serde_json::to_string_pretty(&face)?;
+    let mut text = serde_json::to_string_pretty(&json)?;
     text.push('\n');
     Ok(text)
 }
 
 /// Each cost against the first, where the platforms differ and the currency does not.
-fn pairs(costs: &[&Cost]) -> Vec<Between> {
+fn pairs(costs: &[&Cost]) -> Vec<BreakEven> {
     let Some((first, others)) = costs.split_first() else {
         return Vec::new();
     };

@@ -28,7 +28,7 @@ fn published(label: &str, reads_per_s: f64, mib_per_s: f64, executes_per_s: Opti
         ..Record::default()
     };
     record.instance.load_profile.extend(executes_per_s.map(|rate| row("Executes (SQL)", "count", rate)));
-    kinds::figure(&mut record);
+    kinds::attach_metrics(&mut record);
     record
 }
 
@@ -138,7 +138,7 @@ fn the_cost_of_two_clouds_reads_well() {
 fn the_example_is_a_price_file_of_every_kind() {
     let prices = price(EXAMPLE);
     let kinds: std::collections::BTreeSet<&str> =
-        (prices.platforms.iter()).flat_map(|platform| platform.items.iter().map(|item| item.kind.key)).collect();
+        (prices.platforms.iter()).flat_map(|platform| platform.items.iter().map(|item| item.kind)).collect();
     assert_eq!(kinds.len(), KINDS.len(), "{kinds:?}");
     let [a, metal] = prices.platforms.as_slice() else { panic!("two platforms") };
     let (a, metal) = (priced(&prices, a), priced(&prices, metal));
@@ -203,8 +203,34 @@ fn a_mistake_is_one_error_with_its_line_and_the_way_out() {
         )),
         mistake(&of_item("[[platform.one_off]]\nname = \"i\"\nprice = 1\nmonths = 0\n")),
         mistake(&format!("{HEAD}x = \n")),
+        mistake(&of_item("match = 3\n")),
+        mistake(&of_item("match = [\"a\", 3]\n")),
+        mistake(&of_item("hourly = 3\n")),
+        mistake(&of_item("[[platform.hourly]]\nname = \"a\\u001b[31m\"\n")),
+        mistake(&format!("platform = []\n{HEAD}")),
     ];
     insta::assert_snapshot!(errors.join("\n"));
+}
+
+#[test]
+fn a_table_alone_a_name_alone_and_a_date_in_quotes_are_understood() {
+    let head = HEAD.replace("2026-01-31", "\"2026-01-31\"");
+    let text = format!("{head}[platform]\nname = \"p\"\nmatch = \"m\"\n[platform.monthly]\nname = \"i\"\nprice = 1\n");
+    let prices = price(&text);
+    let [platform] = prices.platforms.as_slice() else { panic!("one platform") };
+    assert_eq!((platform.matches.as_slice(), platform.items.len()), (&["m".to_owned()][..], 1));
+    assert_eq!(prices.date, Day { year: 2026, month: 1, day: 31 });
+    let lists = text.replace("[platform]", "[[platform]]").replace("[platform.monthly]", "[[platform.monthly]]");
+    let costs = [text, lists].map(|text| priced(&price(&text), &price(&text).platforms[0]).total_monthly);
+    assert_eq!(costs, [1.0, 1.0]);
+}
+
+#[test]
+fn prices_of_several_kinds_stay_in_the_order_of_the_file() {
+    let item = |kind: &str, name: &str| format!("[[platform.{kind}]]\nname = \"{name}\"\nprice = 1\n");
+    let text = [item("power", "c"), item("monthly", "a"), item("power", "b"), item("hourly", "d")].concat();
+    let names = price(&of_item(&text)).platforms[0].items.iter().map(|item| item.name.clone()).collect::<String>();
+    assert_eq!(names, "cabd");
 }
 
 #[test]

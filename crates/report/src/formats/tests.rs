@@ -121,7 +121,7 @@ fn what_is_not_known_is_named_with_its_reason_and_never_a_number() {
     let said = "metric=\"assay_redo_size_bytes\",source=\"sysstat\",reason=\"not \\\"counted\\\"\\\\\"} 1";
     assert!(text.contains(said), "{text}");
     record.instance.stats.get_mut("redo_wastage_bytes").unwrap().per_s = Figure::na("not, counted");
-    crate::kinds::figure(&mut record);
+    crate::kinds::attach_metrics(&mut record);
     let line = "redo_wastage_bytes_per_s,,redo wastage,,bytes/s,,engine,0,\"not, counted\"\n";
     let table = metrics(&record);
     assert!(table.contains(line), "{table}");
@@ -143,7 +143,7 @@ proptest! {
         let mut record = assay_awr::record::build(&assay_testkit::fixtures::run());
         record.run.label = Some(label);
         record.instance.events[0].name = name;
-        crate::kinds::figure(&mut record);
+        crate::kinds::attach_metrics(&mut record);
         check(&summary(&record));
     }
 }

@@ -1,8 +1,8 @@
 //! The page of a comparison: its sections, and its charts.
 
+use super::from_sections;
 use super::page::{Page, view};
 use super::script::Assets;
-use super::shown;
 use crate::compare::{Comparison, charts, runs_of, sections};
 
 /// The page of a comparison.
@@ -15,7 +15,7 @@ pub fn comparison(comparison: &Comparison, assets: &Assets) -> String {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         facts: comparison.groups.iter().map(runs_of).collect(),
         charts: charts(comparison).into_iter().map(view).collect(),
-        sections: shown::of(&sections(comparison, false)),
+        sections: from_sections::of(&sections(comparison, false)),
         ..Page::default()
     };
     page.render(assets)

@@ -1,8 +1,8 @@
 //! The index of many runs: a row each with its answer in few words, and the way to its page.
 
+use super::from_sections::{Block, Shown};
 use super::page::Page;
 use super::script::{Assets, SHARED};
-use super::shown::{Block, Shown};
 use super::spark;
 use super::table::{Cell, Table};
 use crate::answer::{self, Class, Context};

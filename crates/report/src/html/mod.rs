@@ -7,13 +7,13 @@
 mod comparison;
 mod draw;
 mod facts;
+mod from_sections;
 mod index;
 mod page;
 mod picture;
 mod repeats;
 mod sample;
 mod script;
-mod shown;
 mod spark;
 mod table;
 mod trend;
@@ -34,7 +34,7 @@ pub fn page(record: &Record, context: &Context, assets: &Assets) -> String {
     let mut views = Vec::new();
     kinds::of(record).charts(record, &mut |drawn| views.push(page::view(drawn)));
     let mut page = page::Page::of(record, context, views);
-    page.sections = shown::of(&kinds::sections(record));
+    page.sections = from_sections::of(&kinds::sections(record));
     page.render(assets)
 }
 

@@ -1,8 +1,8 @@
 //! The page around charts and tables: what comes first, and how it is put together.
 
 use super::draw;
+use super::from_sections::{Block, Shown};
 use super::script::{self, Assets, SHARED};
-use super::shown::{Block, Shown};
 use super::spark::{self, Spark};
 use super::table::{Table, behind};
 use crate::answer::{self, Context, Said};
@@ -25,7 +25,7 @@ pub(crate) struct Page {
     /// The answer of a record, a line each.
     pub(crate) answer: Vec<Said>,
     /// The command that repeats the test.
-    pub(crate) again: String,
+    pub(crate) rerun_command: String,
     pub(crate) tiles: Vec<Tile>,
     /// The chart that stands on the first screen beside what the sections show there.
     pub(crate) first: Option<View>,
@@ -100,7 +100,7 @@ impl Page {
             verdict: answer.first,
             verdict_class,
             answer: answer.said,
-            again: answer.again,
+            rerun_command: answer.rerun_command,
             tiles: tiles(record),
             charts,
             ..Self::default()

@@ -1,9 +1,9 @@
 //! The page of repeats: how much the same test differs when nothing changes.
 
 use super::facts::wall;
+use super::from_sections;
 use super::page::{Page, view};
 use super::script::Assets;
-use super::shown;
 use crate::compare::Repeats;
 use assay_measure::chart::{Axis, Chart, Drawn, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, ORANGE};
@@ -29,7 +29,7 @@ pub fn repeats(repeats: &Repeats, assets: &Assets) -> String {
         verdict: format!("The repeats are {}{reasons}.", repeats.verdict),
         verdict_class: if repeats.verdict == "complete" { "good" } else { "warn" },
         charts: charts.into_iter().map(view).collect(),
-        sections: shown::of(&repeats.sections()),
+        sections: from_sections::of(&repeats.sections()),
         ..Page::default()
     };
     page.render(assets)

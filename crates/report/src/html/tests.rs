@@ -1,7 +1,7 @@
 //! Pages of frozen records: their structure, their charts' figures, and what a page must never do.
 
 use super::*;
-use crate::compare::{self, Group, Options};
+use crate::compare::{self, Options, RunGroup};
 use crate::trend::{Trend, TrendPoint};
 use assay_awr::record;
 use assay_measure::facts;
@@ -224,8 +224,8 @@ fn text_and_page_have_the_same_sections_and_cells() {
 #[test]
 fn text_and_page_of_a_comparison_and_a_trend_have_the_same_sections_and_cells() {
     let (left, right) = (frozen(), record::build(&fixtures::postgres(18)));
-    let groups =
-        [("old", &left), ("new", &right)].map(|(name, record)| Group { name: name.to_owned(), records: vec![record] });
+    let groups = [("old", &left), ("new", &right)]
+        .map(|(name, record)| RunGroup { name: name.to_owned(), records: vec![record] });
     let compared = compare::of(&groups, &Options::default());
     let sections = compare::sections(&compared, false);
     let text = compare::render(&compared, false);
@@ -335,7 +335,7 @@ fn what_a_user_named_is_text_and_never_markup() {
     assert!(!evil.contains("<script>alert"), "a script of the label's");
     assert!(!evil.contains("<!-- &"), "a comment of the label's");
     assert!(evil.contains("&#60;script&#62;alert"));
-    let groups = [&record, &record].map(|record| Group { name: EVIL.to_owned(), records: vec![record] });
+    let groups = [&record, &record].map(|record| RunGroup { name: EVIL.to_owned(), records: vec![record] });
     let compared = comparison(&compare::of(&groups, &Options::default()), &shared());
     assert!(!compared.contains("<script>alert"));
     // The charts' own words are escaped once more: the plotting script knows a few tags.
@@ -412,8 +412,8 @@ fn a_spike_second_of_a_day_is_on_the_chart_and_in_its_table() {
 fn a_comparison_shows_its_conclusion_its_ratios_and_both_histograms() {
     let (left, mut right) = (frozen(), frozen());
     right.run.started = "2026-01-02T03:04:05Z".to_owned();
-    let groups =
-        [("old", &left), ("new", &right)].map(|(name, record)| Group { name: name.to_owned(), records: vec![record] });
+    let groups = [("old", &left), ("new", &right)]
+        .map(|(name, record)| RunGroup { name: name.to_owned(), records: vec![record] });
     let compared = compare::of(&groups, &Options::default());
     let page = comparison(&compared, &shared());
     for sentence in &compared.conclusion {

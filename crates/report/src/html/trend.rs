@@ -1,8 +1,8 @@
 //! The page of one figure over several runs.
 
+use super::from_sections;
 use super::page::{Page, view};
 use super::script::Assets;
-use super::shown;
 use crate::trend::Trend;
 
 /// The page of a figure over runs.
@@ -12,7 +12,7 @@ pub fn trend(trend: &Trend, assets: &Assets) -> String {
         title: format!("Trend: {}", trend.title()),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         charts: vec![view(trend.chart())],
-        sections: shown::of(&trend.sections()),
+        sections: from_sections::of(&trend.sections()),
         ..Page::default()
     };
     page.render(assets)

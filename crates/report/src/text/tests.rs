@@ -87,7 +87,7 @@ fn the_grep_of_the_field_finds_every_physical_statistic_in_order() {
     let window: Vec<&str> = text.lines().skip(start).take(35).collect();
     let found: Vec<&str> =
         window.iter().filter(|line| line.contains("physical")).map(|line| line[..44].trim_end()).collect();
-    let mut expected: Vec<&str> = assay_measure::stats::DICTIONARY
+    let mut expected: Vec<&str> = assay_measure::counter_catalog::DICTIONARY
         .iter()
         .map(|stat| stat.name)
         .filter(|name| name.starts_with("physical") && text.contains(&format!("\n{name:<44}")))
@@ -202,7 +202,7 @@ fn every_wait_event_is_one_line_of_six_plain_fields() {
 #[test]
 fn a_read_only_run_prints_one_token_per_transaction_and_keeps_six_fields() {
     let mut run = fixtures::run();
-    let commits = assay_measure::stats::USER_COMMITS.name;
+    let commits = assay_measure::counter_catalog::USER_COMMITS.name;
     let series = run.series.iter_mut();
     let marks = [&mut run.gate, &mut run.begin, &mut run.end, &mut run.drained];
     for mark in series.chain(marks) {
@@ -315,9 +315,9 @@ fn a_small_value_is_never_printed_as_zero() {
 mod gold {
     use super::*;
     use crate::formats;
+    use assay_measure::counter_catalog::{self, Stat};
     use assay_measure::histogram::Histogram;
     use assay_measure::snapshot::{Actor, EventReading, Reading, RunData, WaitClass};
-    use assay_measure::stats::{self, Stat};
 
     /// The totals of a published 304 s run of 128 sessions, from its rates.
     fn published() -> RunData {
@@ -336,16 +336,16 @@ mod gold {
             };
             *count += n;
         };
-        add(stats::DB_TIME, 126.5e9);
-        add(stats::DB_CPU, 5.7e9);
-        add(stats::BACKGROUND_CPU, 1.3e9);
-        add(stats::EXECUTE_COUNT, 370.0);
-        add(stats::SESSION_LOGICAL_READS, 119_749.0);
-        add(stats::PHYSICAL_READ_REQUESTS, 71_553.0);
-        add(stats::PHYSICAL_READ_TOTAL_BYTES, 559.1 * 1_048_576.0);
-        add(stats::PHYSICAL_WRITE_REQUESTS, 25_884.0);
-        add(stats::PHYSICAL_WRITE_TOTAL_BYTES, 329.0 * 1_048_576.0);
-        add(stats::REDO_SIZE, 108.2 * 1_048_576.0);
+        add(counter_catalog::DB_TIME, 126.5e9);
+        add(counter_catalog::DB_CPU, 5.7e9);
+        add(counter_catalog::BACKGROUND_CPU, 1.3e9);
+        add(counter_catalog::EXECUTE_COUNT, 370.0);
+        add(counter_catalog::SESSION_LOGICAL_READS, 119_749.0);
+        add(counter_catalog::PHYSICAL_READ_REQUESTS, 71_553.0);
+        add(counter_catalog::PHYSICAL_READ_TOTAL_BYTES, 559.1 * 1_048_576.0);
+        add(counter_catalog::PHYSICAL_WRITE_REQUESTS, 25_884.0);
+        add(counter_catalog::PHYSICAL_WRITE_TOTAL_BYTES, 329.0 * 1_048_576.0);
+        add(counter_catalog::REDO_SIZE, 108.2 * 1_048_576.0);
         let mut wait = |name: &str, actor: Actor, us: u64, n: u64| {
             let mut waits = Histogram::new();
             waits.record_n(us * 1000, n);

@@ -4,8 +4,8 @@
 use crate::engine::{Assignment, Completion, Driver, Engine, EngineError, Op, Outcome, Submit, Tag};
 use crate::plan::Plan;
 use assay_measure::clock::{Clock, Ns};
+use assay_measure::counter_catalog;
 use assay_measure::snapshot::{Fact, StatSet};
-use assay_measure::stats;
 use std::time::Duration;
 
 /// See the module.
@@ -88,9 +88,9 @@ impl Driver for NullDriver<'_> {
     }
 
     fn stats(&mut self, into: &mut StatSet) {
-        into.add(stats::ROWS_VISITED, self.rows_visited);
-        into.add(stats::ROWS_CHANGED, self.rows_changed);
-        into.add(stats::USER_COMMITS, self.commits);
-        into.add(stats::TABLE_SCANS, self.scans);
+        into.add(counter_catalog::ROWS_VISITED, self.rows_visited);
+        into.add(counter_catalog::ROWS_CHANGED, self.rows_changed);
+        into.add(counter_catalog::USER_COMMITS, self.commits);
+        into.add(counter_catalog::TABLE_SCANS, self.scans);
     }
 }

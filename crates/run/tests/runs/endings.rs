@@ -165,7 +165,7 @@ fn a_panic_on_a_driver_thread_yields_a_partial_result() {
     assert_eq!(ops(driver), ran.rows.len() as u64);
     assert_eq!(ops(driver), 4 * 4_000);
     // The engine's counters are those of the last second, the loop's are its last.
-    assert!(ran.data.drained.stats.get(assay_measure::stats::ROWS_VISITED) > Some(0));
+    assert!(ran.data.drained.stats.get(assay_measure::counter_catalog::ROWS_VISITED) > Some(0));
 }
 
 #[test]

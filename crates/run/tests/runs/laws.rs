@@ -2,8 +2,8 @@
 
 use crate::common::{Ran, Told, ops, try_simulate};
 use assay_measure::clock::NS_PER_S;
+use assay_measure::counter_catalog;
 use assay_measure::snapshot::{RunData, Snapshot};
-use assay_measure::stats;
 use assay_run::plan::{HotSpot, Plan, Think};
 use assay_testkit::sim_engine::{Delay, Fault, SimOptions, Stall};
 use proptest::prelude::*;
@@ -75,7 +75,7 @@ fn check_counts(plan: &Plan, ran: &Ran) -> Result<(), TestCaseError> {
     prop_assert_eq!(drained.errors.values().sum::<u64>(), failed);
     prop_assert_eq!(drained.in_flight, 0);
     prop_assert_eq!(drained.sessions_active, 0);
-    prop_assert_eq!(ran.data.drained.stats.get(stats::EXECUTE_COUNT), Some(ops(drained)));
+    prop_assert_eq!(ran.data.drained.stats.get(counter_catalog::EXECUTE_COUNT), Some(ops(drained)));
     let traced: u64 = ran.rows.iter().map(|row| row.service_ns).sum();
     prop_assert_eq!(drained.busy_ns, traced);
     // Each session's operations are numbered without a gap and follow each other in time.

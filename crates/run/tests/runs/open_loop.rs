@@ -3,8 +3,8 @@
 
 use crate::common::{Ran, ops, simulate};
 use assay_measure::clock::NS_PER_S;
+use assay_measure::counter_catalog::ARRIVALS_WAITING;
 use assay_measure::snapshot::{Snapshot, Verdict};
-use assay_measure::stats::ARRIVALS_WAITING;
 use assay_run::Mark;
 use assay_run::plan::{Arrivals, Plan};
 use assay_testkit::sim_engine::{Delay, SimOptions, Stall};

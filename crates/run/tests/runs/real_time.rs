@@ -3,8 +3,8 @@
 
 use crate::common::{Told, ops, quiet};
 use assay_measure::clock::{Clock, NS_PER_S};
+use assay_measure::counter_catalog;
 use assay_measure::snapshot::{HostReading, Snapshot, Verdict};
-use assay_measure::stats;
 use assay_run::null::NullEngine;
 use assay_run::plan::{Plan, Think};
 use assay_run::stop::Stop;
@@ -46,9 +46,9 @@ fn every_snapshot_of_real_threads_keeps_the_identities() {
     for snapshot in data.series.iter().chain([&data.drained]) {
         let driver = &snapshot.driver;
         let rows: u64 = driver.ops.iter().map(|op| op.rows).sum();
-        assert_eq!(snapshot.stats.get(stats::ROWS_VISITED), Some(rows));
-        assert_eq!(snapshot.stats.get(stats::EXECUTE_COUNT), Some(ops(driver)));
-        assert_eq!(snapshot.stats.get(stats::DB_TIME), Some(driver.busy_ns));
+        assert_eq!(snapshot.stats.get(counter_catalog::ROWS_VISITED), Some(rows));
+        assert_eq!(snapshot.stats.get(counter_catalog::EXECUTE_COUNT), Some(ops(driver)));
+        assert_eq!(snapshot.stats.get(counter_catalog::DB_TIME), Some(driver.busy_ns));
         let service: u64 = driver.ops.iter().map(|op| op.service.sum_ns()).sum();
         assert_eq!(service, driver.busy_ns);
         assert_eq!(driver.threads, 2);

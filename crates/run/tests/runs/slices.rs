@@ -2,8 +2,8 @@
 
 use crate::common::{Told, ops, simulate, try_simulate};
 use assay_measure::clock::NS_PER_S;
+use assay_measure::counter_catalog;
 use assay_measure::snapshot::{SELECT, Verdict};
-use assay_measure::stats;
 use assay_run::plan::Plan;
 use assay_testkit::sim_engine::{Delay, Fault, SimOptions};
 
@@ -95,5 +95,5 @@ fn an_error_inside_a_slice_is_counted_and_the_rest_goes_on() {
     assert_eq!(driver.retries, 2);
     assert_eq!(driver.errors.values().sum::<u64>(), 2);
     assert_eq!(ran.rows.len(), 200);
-    assert_eq!(ran.data.drained.stats.get(stats::EXECUTE_COUNT), Some(198));
+    assert_eq!(ran.data.drained.stats.get(counter_catalog::EXECUTE_COUNT), Some(198));
 }

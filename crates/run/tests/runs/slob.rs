@@ -3,8 +3,8 @@
 
 use crate::common::{Ran, Told, ops, ops_of, simulate, try_simulate};
 use assay_measure::clock::NS_PER_S;
+use assay_measure::counter_catalog;
 use assay_measure::snapshot::{SCAN, SELECT, UPDATE, Verdict};
-use assay_measure::stats;
 use assay_run::engine::Op;
 use assay_run::plan::{Compat, HotSpot, Mix, Plan, Think};
 use assay_run::{Mark, trace};
@@ -179,7 +179,7 @@ fn session_time_adds_up_at_every_snapshot() {
         let elapsed = 16 * snapshot.at_ns;
         // What is missing are the pauses under way: at most one each.
         assert!(accounted <= elapsed && elapsed - accounted <= 16 * 40 * MS);
-        assert_eq!(snapshot.stats.get(stats::DB_TIME), Some(driver.busy_ns));
+        assert_eq!(snapshot.stats.get(counter_catalog::DB_TIME), Some(driver.busy_ns));
     }
     let drained = &ran.data.drained;
     let summed: u64 = ran.data.per_session.iter().map(|session| session.busy_ns).sum();
@@ -270,8 +270,8 @@ fn slob_20_commits_are_updates_or_every_tenth_of_them() {
     for (commit_every, commits) in [(1, 2_000), (10, 200)] {
         let plan = Plan { update_pct: 100, commit_every, work_loop: 500, ..Plan::plain(4, 1, 20_000) };
         let ran = simulate(&plan, sim());
-        assert_eq!(ran.data.end.stats.get(stats::USER_COMMITS), Some(commits));
-        assert_eq!(ran.data.end.stats.get(stats::EXECUTE_COUNT), Some(2_000));
+        assert_eq!(ran.data.end.stats.get(counter_catalog::USER_COMMITS), Some(commits));
+        assert_eq!(ran.data.end.stats.get(counter_catalog::EXECUTE_COUNT), Some(2_000));
     }
 }
 

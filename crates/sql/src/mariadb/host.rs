@@ -7,8 +7,8 @@
 use super::conn::{Connection, told};
 use crate::here;
 use crate::procs::{self, ProcReader, start_s};
+use assay_measure::counter_catalog;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
-use assay_measure::stats;
 use assay_run::engine::EngineError;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -115,7 +115,7 @@ impl Host {
         sum.put(into, pooled, pooled.or(others.as_ref().err()));
         let calls = super::stats::sum([sum.io(|io| io.call_bytes), ahead_bytes.clone()]);
         let source = "proc + innodb_buffer_pool_read_ahead";
-        into.put(stats::SERVER_READ_CALL_BYTES, calls, source);
+        into.put(counter_catalog::SERVER_READ_CALL_BYTES, calls, source);
         let threads = "server_threads_count".to_owned();
         into.gauges.insert(threads, sum.processes as u64);
     }

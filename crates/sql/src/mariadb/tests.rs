@@ -12,8 +12,8 @@ use super::conn::Connection;
 use super::*;
 use crate::testing::settings_of;
 use assay_measure::clock::Clock;
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::snapshot::{Reading, RunData, StatSet, Verdict};
-use assay_measure::stats::{self, Stat};
 use assay_run::engine::{Assignment, Completion, Driver, LineValue, Op, Running, Submit, Target};
 use assay_run::plan::RedoStress;
 use assay_run::trace::Row;
@@ -196,13 +196,13 @@ fn a_loop_in_the_server_does_the_same(url: &str) {
         let (data, in_server) = traced(url, &again, "server");
         assert_eq!(asked.len(), 1200);
         assert_eq!(asked, in_server);
-        for stat in [stats::USER_COMMITS, stats::ROWS_CHANGED, stats::ROWS_VISITED] {
+        for stat in [counter_catalog::USER_COMMITS, counter_catalog::ROWS_CHANGED, counter_catalog::ROWS_VISITED] {
             assert_eq!(counted(&data, stat), counted(&client, stat), "{stat:?}");
         }
-        assert_eq!(counted(&data, stats::USER_COMMITS), 360);
+        assert_eq!(counted(&data, counter_catalog::USER_COMMITS), 360);
         // Each row was changed, with other bytes than it had; other tests work on this server too.
-        let changed = counted(&data, stats::ROWS_CHANGED);
-        assert!(counted(&data, stats::TUPLES_UPDATED) >= changed);
+        let changed = counted(&data, counter_catalog::ROWS_CHANGED);
+        assert!(counted(&data, counter_catalog::TUPLES_UPDATED) >= changed);
     }
     life::check(&Mariadb::SLOB, url, &settings(SMALL)).unwrap();
 }
@@ -218,8 +218,8 @@ fn a_range_may_be_a_single_row() {
     for (run_stamp, run_loop) in [(1, "client"), (2, "server")] {
         let plan = Plan { update_pct: 50, work_unit: 1, update_work_unit: 1, run_stamp, ..plan(8192, 1, 1000, 100) };
         let data = run(&url, &plan, &[("LOOP", run_loop)]);
-        assert_eq!(counted(&data, stats::ROWS_CHANGED), 50);
-        assert_eq!(counted(&data, stats::ROWS_VISITED), 100);
+        assert_eq!(counted(&data, counter_catalog::ROWS_CHANGED), 50);
+        assert_eq!(counted(&data, counter_catalog::ROWS_VISITED), 100);
     }
 }
 
@@ -302,17 +302,17 @@ fn a_range_reads_a_page_for_each_key(url: &str) {
     run(url, &Plan { work_loop: 40, ..plan.clone() }, &[]);
     let data = run(url, &plan, &[]);
     let selects = 400;
-    let reads = counted(&data, stats::PHYSICAL_READS);
+    let reads = counted(&data, counter_catalog::PHYSICAL_READS);
     let per_select = reads as f64 / f64::from(selects);
     // All but what the pool holds, and a few of the index.
     assert!((48.0..=64.0).contains(&per_select), "{per_select}");
-    let ahead = counted(&data, stats::PHYSICAL_READS_CACHE_PREFETCH);
+    let ahead = counted(&data, counter_catalog::PHYSICAL_READS_CACHE_PREFETCH);
     assert!(ahead * 100 <= reads, "{ahead} of {reads}");
-    assert_eq!(counted(&data, stats::STATEMENT_CALLS), 400);
-    assert_eq!(counted(&data, stats::ROWS_VISITED), 400 * 64);
+    assert_eq!(counted(&data, counter_catalog::STATEMENT_CALLS), 400);
+    assert_eq!(counted(&data, counter_catalog::ROWS_VISITED), 400 * 64);
     // A get for each row's page, the way to it, and the way to the keys.
-    let gets = counted(&data, stats::SESSION_LOGICAL_READS);
-    assert!(gets >= 400 * 64 && counted(&data, stats::CACHE_DEMAND_MISSES) <= gets, "{gets}");
+    let gets = counted(&data, counter_catalog::SESSION_LOGICAL_READS);
+    assert!(gets >= 400 * 64 && counted(&data, counter_catalog::CACHE_DEMAND_MISSES) <= gets, "{gets}");
     the_kernel_and_the_server_tell_the_same(&data, reads);
 }
 
@@ -328,13 +328,13 @@ fn the_kernel_and_the_server_tell_the_same(data: &RunData, reads: u64) {
     assert!(!fact("device_fs_type").starts_with("n/a"));
     // All of it came by direct reads of the server's process, and by nothing else. What was read ahead is asked for by no read call.
     let page = 16384;
-    let device = counted(data, stats::SERVER_DEVICE_READ_BYTES);
-    let called = counted(data, stats::SERVER_READ_CALL_BYTES);
-    let demanded = reads - counted(data, stats::PHYSICAL_READS_CACHE_PREFETCH);
+    let device = counted(data, counter_catalog::SERVER_DEVICE_READ_BYTES);
+    let called = counted(data, counter_catalog::SERVER_READ_CALL_BYTES);
+    let demanded = reads - counted(data, counter_catalog::PHYSICAL_READS_CACHE_PREFETCH);
     assert!(called >= demanded * page, "{called} of {}", demanded * page);
     let memory = fact("device_is_tmpfs") == "yes";
     assert!(memory || device >= reads * page * 99 / 100, "{device} of {}", reads * page);
-    for stat in [stats::DB_CPU, stats::BACKGROUND_CPU] {
+    for stat in [counter_catalog::DB_CPU, counter_catalog::BACKGROUND_CPU] {
         assert!(counted(data, stat) > 0, "{stat:?}");
     }
     let number = |reading: &Reading| match reading {
@@ -370,7 +370,7 @@ fn slob_34_a_row_is_a_page_on_large_pages_too_and_a_small_one_is_refused() {
         assert!((1016..=1040).contains(&pages), "{page}: {pages}");
         let plan = Plan { update_pct: 50, ..plan(page, 1, 1000, 40) };
         let data = run(&url, &plan, &[]);
-        assert_eq!(counted(&data, stats::ROWS_VISITED), 40 * 64);
+        assert_eq!(counted(&data, counter_catalog::ROWS_VISITED), 40 * 64);
         life::check(&Mariadb::SLOB, &url, &small).unwrap();
     }
     let small = settings(&[("BLOCK_SZ", "4096"), ("SCALE", "1000")]);
@@ -389,9 +389,9 @@ fn slob_18_heavy_updates_log_more_than_five_times_what_light_ones_do() {
     let redo = |redo_stress| {
         let plan = Plan { update_pct: 100, redo_stress, ..plan(16384, 1, 2000, 100) };
         let data = run(&url, &plan, &[]);
-        assert_eq!(counted(&data, stats::USER_COMMITS), 100);
-        assert_eq!(counted(&data, stats::TUPLES_UPDATED), 6400);
-        counted(&data, stats::REDO_SIZE) / 6400
+        assert_eq!(counted(&data, counter_catalog::USER_COMMITS), 100);
+        assert_eq!(counted(&data, counter_catalog::TUPLES_UPDATED), 6400);
+        counted(&data, counter_catalog::REDO_SIZE) / 6400
     };
     let (lite, heavy) = (redo(RedoStress::Lite), redo(RedoStress::Heavy));
     assert!(heavy > 5 * lite, "{lite} and {heavy} bytes a row");
@@ -415,9 +415,9 @@ fn obfuscated_rows_differ_and_batched_ranges_touch_the_same_rows() {
     assert_eq!(different.unwrap(), 1000);
     let plan = Plan { scan_pct: 50, ..plan(8192, 1, 1000, 100) };
     let data = run(&url, &plan, &[("READ_MODE", "batched")]);
-    let scans = counted(&data, stats::TABLE_SCANS);
+    let scans = counted(&data, counter_catalog::TABLE_SCANS);
     assert_eq!(scans, 50);
-    assert_eq!(counted(&data, stats::ROWS_VISITED), 50 * 64 + scans * 16);
+    assert_eq!(counted(&data, counter_catalog::ROWS_VISITED), 50 * 64 + scans * 16);
 }
 
 #[test]
@@ -485,9 +485,9 @@ fn a_newer_version_is_loaded_run_and_checked() {
         };
         let data = run(&url, &plan, &[("LOOP", run_loop)]);
         let width = u64::from(width);
-        assert_eq!(counted(&data, stats::USER_COMMITS), 60);
-        assert_eq!(counted(&data, stats::TUPLES_UPDATED), 60 * width);
-        assert!(counted(&data, stats::REDO_SIZE) > 60 * width * 256);
+        assert_eq!(counted(&data, counter_catalog::USER_COMMITS), 60);
+        assert_eq!(counted(&data, counter_catalog::TUPLES_UPDATED), 60 * width);
+        assert!(counted(&data, counter_catalog::REDO_SIZE) > 60 * width * 256);
     }
     life::check(&Mariadb::SLOB, &url, &settings(SMALL)).unwrap();
 }

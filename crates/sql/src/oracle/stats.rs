@@ -10,11 +10,11 @@ use super::session::{Rows, Session, Way, told};
 use super::sql::{ACTIVITY, Views};
 use crate::claim::Company;
 use crate::published::readings;
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::locked::locked;
 use assay_measure::snapshot::{
     Actor, BUCKETS, BucketReading, Fact, IoReading, Reading, StatSet, TimedReading, WaitClass,
 };
-use assay_measure::stats::{self, Stat};
 use assay_run::engine::{Doing, EngineError, Remarks};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
@@ -44,88 +44,91 @@ const MIB: u64 = 1 << 20;
 
 /// Statistics under their own names.
 const SAME: &[Stat] = &[
-    stats::SESSION_LOGICAL_READS,
-    stats::DB_BLOCK_GETS,
-    stats::CONSISTENT_GETS,
-    stats::DB_BLOCK_CHANGES,
-    stats::PHYSICAL_READS,
-    stats::PHYSICAL_READS_CACHE,
-    stats::PHYSICAL_READS_CACHE_PREFETCH,
-    stats::PHYSICAL_READS_DIRECT,
-    stats::PHYSICAL_READ_REQUESTS,
-    stats::PHYSICAL_READ_BYTES,
-    stats::PHYSICAL_READ_TOTAL_REQUESTS,
-    stats::PHYSICAL_READ_TOTAL_BYTES,
-    stats::PHYSICAL_READ_MULTI_BLOCK_REQUESTS,
-    stats::PHYSICAL_WRITES,
-    stats::PHYSICAL_WRITES_FROM_CACHE,
-    stats::PHYSICAL_WRITES_DIRECT,
-    stats::PHYSICAL_WRITES_NON_CHECKPOINT,
-    stats::PHYSICAL_WRITE_REQUESTS,
-    stats::PHYSICAL_WRITE_BYTES,
-    stats::PHYSICAL_WRITE_TOTAL_REQUESTS,
-    stats::PHYSICAL_WRITE_TOTAL_BYTES,
-    stats::PHYSICAL_WRITE_MULTI_BLOCK_REQUESTS,
-    stats::FREE_BUFFER_REQUESTED,
-    stats::FREE_BUFFER_INSPECTED,
-    stats::DIRTY_BUFFERS_INSPECTED,
-    stats::PINNED_BUFFERS_INSPECTED,
-    stats::HOT_BUFFERS_SPARED,
-    stats::DBWR_CHECKPOINT_BUFFERS,
-    stats::DBWR_UNDO_WRITES,
-    stats::DBWR_CHECKPOINTS,
-    stats::WRITE_CLONES,
-    stats::REDO_SIZE,
-    stats::REDO_ENTRIES,
-    stats::REDO_WRITES,
-    stats::REDO_BLOCKS_WRITTEN,
-    stats::REDO_WASTAGE,
-    stats::REDO_SYNCH_WRITES,
-    stats::REDO_ALLOCATION_RETRIES,
-    stats::REDO_LOG_SPACE_REQUESTS,
-    stats::UNDO_CHANGE_SIZE,
+    counter_catalog::SESSION_LOGICAL_READS,
+    counter_catalog::DB_BLOCK_GETS,
+    counter_catalog::CONSISTENT_GETS,
+    counter_catalog::DB_BLOCK_CHANGES,
+    counter_catalog::PHYSICAL_READS,
+    counter_catalog::PHYSICAL_READS_CACHE,
+    counter_catalog::PHYSICAL_READS_CACHE_PREFETCH,
+    counter_catalog::PHYSICAL_READS_DIRECT,
+    counter_catalog::PHYSICAL_READ_REQUESTS,
+    counter_catalog::PHYSICAL_READ_BYTES,
+    counter_catalog::PHYSICAL_READ_TOTAL_REQUESTS,
+    counter_catalog::PHYSICAL_READ_TOTAL_BYTES,
+    counter_catalog::PHYSICAL_READ_MULTI_BLOCK_REQUESTS,
+    counter_catalog::PHYSICAL_WRITES,
+    counter_catalog::PHYSICAL_WRITES_FROM_CACHE,
+    counter_catalog::PHYSICAL_WRITES_DIRECT,
+    counter_catalog::PHYSICAL_WRITES_NON_CHECKPOINT,
+    counter_catalog::PHYSICAL_WRITE_REQUESTS,
+    counter_catalog::PHYSICAL_WRITE_BYTES,
+    counter_catalog::PHYSICAL_WRITE_TOTAL_REQUESTS,
+    counter_catalog::PHYSICAL_WRITE_TOTAL_BYTES,
+    counter_catalog::PHYSICAL_WRITE_MULTI_BLOCK_REQUESTS,
+    counter_catalog::FREE_BUFFER_REQUESTED,
+    counter_catalog::FREE_BUFFER_INSPECTED,
+    counter_catalog::DIRTY_BUFFERS_INSPECTED,
+    counter_catalog::PINNED_BUFFERS_INSPECTED,
+    counter_catalog::HOT_BUFFERS_SPARED,
+    counter_catalog::DBWR_CHECKPOINT_BUFFERS,
+    counter_catalog::DBWR_UNDO_WRITES,
+    counter_catalog::DBWR_CHECKPOINTS,
+    counter_catalog::WRITE_CLONES,
+    counter_catalog::REDO_SIZE,
+    counter_catalog::REDO_ENTRIES,
+    counter_catalog::REDO_WRITES,
+    counter_catalog::REDO_BLOCKS_WRITTEN,
+    counter_catalog::REDO_WASTAGE,
+    counter_catalog::REDO_SYNCH_WRITES,
+    counter_catalog::REDO_ALLOCATION_RETRIES,
+    counter_catalog::REDO_LOG_SPACE_REQUESTS,
+    counter_catalog::UNDO_CHANGE_SIZE,
 ];
 
 /// Statistics under another name, or in another unit: ours, the server's, its unit in ours.
 const OTHER: &[(Stat, &str, u64)] = &[
-    (stats::REDO_WRITE_TIME, "redo write time", CS),
-    (stats::REDO_SYNCH_TIME, "redo synch time (usec)", US),
-    (stats::REDO_LOG_SPACE_TIME, "redo log space wait time", CS),
-    (stats::SERVER_COMMITS, "user commits", 1),
-    (stats::SERVER_EXECUTIONS, "execute count", 1),
-    (stats::SERVER_SESSIONS, "logons cumulative", 1),
-    (stats::TUPLES_FETCHED, "table fetch by rowid", 1),
-    (stats::SCAN_BLOCKS, "table scan blocks gotten", 1),
-    (stats::SERVER_DEADLOCKS, "enqueue deadlocks", 1),
+    (counter_catalog::REDO_WRITE_TIME, "redo write time", CS),
+    (counter_catalog::REDO_SYNCH_TIME, "redo synch time (usec)", US),
+    (counter_catalog::REDO_LOG_SPACE_TIME, "redo log space wait time", CS),
+    (counter_catalog::SERVER_COMMITS, "user commits", 1),
+    (counter_catalog::SERVER_EXECUTIONS, "execute count", 1),
+    (counter_catalog::SERVER_SESSIONS, "logons cumulative", 1),
+    (counter_catalog::TUPLES_FETCHED, "table fetch by rowid", 1),
+    (counter_catalog::SCAN_BLOCKS, "table scan blocks gotten", 1),
+    (counter_catalog::SERVER_DEADLOCKS, "enqueue deadlocks", 1),
 ];
 
 /// From the time model, us, and from the host's view, hundredths of a second.
 const MODEL: &[(Stat, &str)] = &[
-    (stats::SERVER_ACTIVE_TIME, "DB time"),
-    (stats::DB_CPU, "DB CPU"),
-    (stats::BACKGROUND_CPU, "background cpu time"),
-    (stats::BACKGROUND_TIME, "background elapsed time"),
+    (counter_catalog::SERVER_ACTIVE_TIME, "DB time"),
+    (counter_catalog::DB_CPU, "DB CPU"),
+    (counter_catalog::BACKGROUND_CPU, "background cpu time"),
+    (counter_catalog::BACKGROUND_TIME, "background elapsed time"),
 ];
 const HOST: &[(Stat, &str)] = &[
-    (stats::SERVER_HOST_BUSY, "BUSY_TIME"),
-    (stats::SERVER_HOST_IDLE, "IDLE_TIME"),
-    (stats::SERVER_HOST_IOWAIT, "IOWAIT_TIME"),
+    (counter_catalog::SERVER_HOST_BUSY, "BUSY_TIME"),
+    (counter_catalog::SERVER_HOST_IDLE, "IDLE_TIME"),
+    (counter_catalog::SERVER_HOST_IOWAIT, "IOWAIT_TIME"),
 ];
 
 /// Statistics that the server cannot tell; why.
 const NEVER: &[(Stat, &str)] = &[
-    (stats::SERVER_ROLLBACKS, "unsupported: only requested operations are counted, not read-only ones"),
-    (stats::STATEMENT_CALLS, "unsupported: the server counts a block like a statement in it; see server executions"),
-    (stats::INDEX_GETS, UNSUPPORTED),
-    (stats::INDEX_HITS, UNSUPPORTED),
-    (stats::CACHE_SHARED_MISSES, "unknowable: see the event read by other session"),
-    (stats::PHYSICAL_READ_LARGE_REQUESTS, UNSUPPORTED),
-    (stats::BUFFERS_DIRTIED, UNSUPPORTED),
-    (stats::BUFFERS_CLEANED, UNSUPPORTED),
-    (stats::CONTROL_WRITES, UNSUPPORTED),
-    (stats::CONTROL_BYTES_WRITTEN, UNSUPPORTED),
-    (stats::REDO_LOG_SWITCHES, UNSUPPORTED),
-    (stats::SERVER_DEVICE_READ_BYTES, REMOTE),
+    (counter_catalog::SERVER_ROLLBACKS, "unsupported: only requested operations are counted, not read-only ones"),
+    (
+        counter_catalog::STATEMENT_CALLS,
+        "unsupported: the server counts a block like a statement in it; see server executions",
+    ),
+    (counter_catalog::INDEX_GETS, UNSUPPORTED),
+    (counter_catalog::INDEX_HITS, UNSUPPORTED),
+    (counter_catalog::CACHE_SHARED_MISSES, "unknowable: see the event read by other session"),
+    (counter_catalog::PHYSICAL_READ_LARGE_REQUESTS, UNSUPPORTED),
+    (counter_catalog::BUFFERS_DIRTIED, UNSUPPORTED),
+    (counter_catalog::BUFFERS_CLEANED, UNSUPPORTED),
+    (counter_catalog::CONTROL_WRITES, UNSUPPORTED),
+    (counter_catalog::CONTROL_BYTES_WRITTEN, UNSUPPORTED),
+    (counter_catalog::REDO_LOG_SWITCHES, UNSUPPORTED),
+    (counter_catalog::SERVER_DEVICE_READ_BYTES, REMOTE),
 ];
 
 /// What the views said at one time, as text.
@@ -266,14 +269,14 @@ impl ServerStats {
             (na @ Reading::Na(_), _) => na.clone(),
             (_, na) => na,
         };
-        set.put(stats::CACHE_DEMAND_MISSES, two(cache, ahead, u64::saturating_sub), SYSSTAT);
-        set.put(stats::CACHE_HITS, hits, SYSSTAT);
-        set.put(stats::GETS_FROM_CACHE, gets, SYSSTAT);
+        set.put(counter_catalog::CACHE_DEMAND_MISSES, two(cache, ahead, u64::saturating_sub), SYSSTAT);
+        set.put(counter_catalog::CACHE_HITS, hits, SYSSTAT);
+        set.put(counter_catalog::GETS_FROM_CACHE, gets, SYSSTAT);
         let written = match self.log_block_bytes {
             Some(bytes) => statistic("redo blocks written", bytes),
             None => Reading::Na("denied: the user may not read V$LOG".to_owned()),
         };
-        set.put(stats::REDO_BYTES_WRITTEN, written, SYSSTAT);
+        set.put(counter_catalog::REDO_BYTES_WRITTEN, written, SYSSTAT);
     }
 
     /// One reading; a lost connection is opened again.

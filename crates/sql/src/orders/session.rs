@@ -2,10 +2,10 @@
 //! statement by statement, and keeps its books. Its [`Wire`] speaks to the server; a thread drives one or some of them.
 
 use crate::lost::{closed, lost};
+use assay_measure::counter_catalog;
 use assay_measure::locked::locked;
 use assay_measure::prng::{GOLDEN_GAMMA, scramble};
 use assay_measure::snapshot::StatSet;
-use assay_measure::stats;
 use assay_orders::inputs::{Bounds, Inputs};
 use assay_orders::ledger::Ledger;
 use assay_orders::mix::Tx;
@@ -271,9 +271,9 @@ impl<W: Wire> Driver for Sessions<'_, W> {
         for session in &self.sessions {
             all.merge(&session.ledger);
         }
-        into.add(stats::ROWS_CHANGED, all.inserts + all.updates);
-        into.add(stats::USER_COMMITS, all.commits);
-        into.add(stats::USER_ROLLBACKS, all.rollbacks);
+        into.add(counter_catalog::ROWS_CHANGED, all.inserts + all.updates);
+        into.add(counter_catalog::USER_COMMITS, all.commits);
+        into.add(counter_catalog::USER_ROLLBACKS, all.rollbacks);
     }
 
     fn leave(&mut self, _tag: Tag) {

@@ -55,7 +55,7 @@ fn failed(error: BlockError) -> EngineError {
 }
 
 /// An operating system's answer; a full disk is the host's to mend.
-fn cannot(what: &str, path: &Path, source: impl Into<io::Error>) -> EngineError {
+pub(crate) fn cannot(what: &str, path: &Path, source: impl Into<io::Error>) -> EngineError {
     let source = source.into();
     let full = matches!(
         source.kind(),

@@ -50,6 +50,8 @@ pub(super) struct Reading {
     pub errors: Vec<SpecError>,
     /// Options of the command line alone.
     pub output: OutputOptions,
+    /// Text of each job file and include, in the order of reading.
+    pub files: Vec<String>,
 }
 
 impl Reading {

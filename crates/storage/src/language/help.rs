@@ -4,9 +4,10 @@ use super::table::{self, Category, OptionDef, Use};
 use super::value::halves;
 use super::words::{Becomes, PROGRAM, ProgramOption};
 use crate::spec::{Given, Invocation};
+use assay_measure::plain::shell_word;
 use std::fmt::Write;
 
-/// `--cmdhelp`, `--enghelp` or `--help` among the words: what is to be printed, or what is wrong.
+/// `--version`, `--cmdhelp`, `--enghelp` or `--help` among the words: what is to be printed, or what is wrong.
 #[must_use]
 pub fn help_asked(words: &[String]) -> Option<Result<String, String>> {
     for word in words {
@@ -22,18 +23,45 @@ pub fn help_asked(words: &[String]) -> Option<Result<String, String>> {
             ("enghelp", None | Some("")) => return Some(Ok(engines())),
             ("enghelp", Some(engine)) => return Some(engine_options(engine)),
             ("help" | "h", None) => return Some(Ok(overview())),
+            ("version" | "v", None) => return Some(Ok(concat!("assay-", env!("CARGO_PKG_VERSION"), "\n").to_owned())),
             _ => {}
         }
     }
     None
 }
 
-fn overview() -> String {
-    let mut text = String::from(
-        "Usage: assay io [JOBFILE]... [OPTIONS] [--name=JOB JOB-OPTIONS]...\n\n\
-         Tests storage with fio's options and job files, and reports like fio.\n\n\
-         Options:\n",
-    );
+const INTRODUCTION: &str = "\
+Measures the bare storage with fio's options, job files and reports
+
+Usage: assay io [JOBFILE...] [OPTIONS] [--name=JOB [JOB OPTIONS]]...
+       assay io DIR [OPTIONS]      8 KiB random reads there, at depth 1 and 32; assay removes its scratch file
+
+assay takes fio's command lines and job files as they are: options before the first --name apply to every job,
+a JOBFILE of `-` is standard input. An option of fio that assay does not have is an error.
+
+  assay io --name=redo --filename=redo.dat --size=1g --rw=write --bs=4k --fdatasync=1 --time_based --runtime=30
+  assay io --name=data --filename=/u01/file --rw=randread --bs=8k --direct=1 --ioengine=io_uring --iodepth=32 \\
+           --time_based --runtime=60 --readonly
+
+The report is on standard output, or in --output=FILE, which must be new or empty; progress and notes are on
+standard error. The run directory, ./assay-runs/TIME-io-ID, keeps record.json, report.txt, fio.json and the jobs.
+
+Options:
+";
+
+const CLOSE: &str = "
+Safety: reading never writes, and assay never extends a file that it did not make. A job that writes to an
+existing file or device that is not assay's own needs --destroy with its exact path. assay refuses a device that
+is mounted, swap or part of something else in any case. --parse-only prints what a run would touch, and stops.
+
+Exit codes: 0 good, 1 bug, 2 usage, 3 target or host unusable, 4 I/O errors or a missed rate, 6 output not
+written, 130 interrupted. fio's own are 0 and 1.
+";
+
+/// What `--help` says.
+#[must_use]
+pub fn overview() -> String {
+    let mut text = INTRODUCTION.to_owned();
     for option in PROGRAM {
         if let Becomes::Works(help) = option.becomes {
             let _ = writeln!(text, "  {:<22} {help}", spelled(option));
@@ -44,7 +72,7 @@ fn overview() -> String {
         "\nOptions of jobs: --cmdhelp lists them, --cmdhelp=NAME explains one; --enghelp lists \
          the engines.\n",
     );
-    text
+    text + CLOSE
 }
 
 fn spelled(option: &ProgramOption) -> String {
@@ -190,15 +218,6 @@ pub fn command_line(invocation: &Invocation) -> String {
 fn word((name, value): &Given) -> String {
     match value {
         None => format!("--{name}"),
-        Some(value) => format!("--{name}={}", quoted(value)),
+        Some(value) => format!("--{name}={}", shell_word(value)),
     }
-}
-
-/// As a shell takes it.
-fn quoted(text: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-./:,%+=@".contains(letter);
-    if text.chars().all(plain) {
-        return text.to_owned();
-    }
-    format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -53,6 +53,7 @@ pub(super) fn read(name: &str, world: &World<'_>, reading: &mut Reading) -> Vec<
 
 impl Parser<'_> {
     fn lines(&mut self, file: &str, text: &str, depth: u32) {
+        self.reading.files.push(text.to_owned());
         for (number, line) in text.lines().enumerate() {
             if self.reading.is_full() {
                 return;

@@ -17,7 +17,7 @@ mod tests;
 pub mod value;
 mod words;
 
-pub use help::{command_line, help_asked};
+pub use help::{command_line, help_asked, overview};
 pub use words::{Argument, Becomes, PROGRAM, ProgramOption};
 
 use self::draft::{Draft, Reading};
@@ -272,7 +272,8 @@ impl Builder<'_> {
         if !self.reading.errors.is_empty() {
             return Err(self.reading.errors);
         }
-        Ok(Invocation { global_options: self.global_options, jobs: self.jobs, output: self.reading.output })
+        let Reading { output, files, .. } = self.reading;
+        Ok(Invocation { global_options: self.global_options, jobs: self.jobs, output, files, scratch: None })
     }
 }
 

@@ -352,7 +352,12 @@ fn help_reads_the_table() {
     assert!(ask("--enghelp=io_uring").expect("a list").contains("  sqthread_poll_cpu "));
     assert!(ask("--enghelp=libaio,nowait").expect("help").contains("engines: io_uring, libaio"));
     assert!(ask("--help").expect("help").contains("--destroy=..."));
-    assert!(help_asked(&["--name=a".to_owned()]).is_none());
+    assert!(ask("--version").expect("a version").starts_with("assay-"));
+    for words in [&["--name=a"][..], &["--name=--help"]] {
+        assert!(help_asked(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>()).is_none());
+    }
+    let words = ["--name=a", "--help"].map(str::to_owned);
+    assert!(help_asked(&words).is_some_and(|text| text.is_ok_and(|text| text.contains("--destroy"))));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! fio's; closed forms and properties where it is a distribution.
 
 use super::super::spec::BlockSizes;
-use super::super::spec::{FileOptions, Mode};
+use super::super::spec::{JobFileOptions, Mode};
 use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -246,7 +246,7 @@ fn bursts_and_partly_random_jobs_go_on_where_they_were() {
 fn files_take_turns_as_they_are_told() {
     let serve = |mode, service| {
         let served = options(mode, |o| {
-            o.files = FileOptions { service, ..FileOptions::default() };
+            o.files = JobFileOptions { service, ..JobFileOptions::default() };
         });
         all(&served, &files(4, 16 * K))
     };

@@ -3,12 +3,12 @@
 use super::options;
 use super::rows::{Missing, NO_TIME, NS_PER_S, ios_of, latency, seconds, way_rows, ways};
 use super::{advice, goal, groups, integrity, series};
-use crate::readings::{CloneReading, JobReading, Latency, PreconditionReading, StorageReadings, Way};
+use crate::readings::{CloneReading, JobReading, LatencyReading, PreconditionReading, StorageReadings, Way};
 use crate::record::info::{
     StorageCpu, StorageDevices, StorageInfo, StorageJob, StoragePrecondition, StorageRefusal, StorageSteady, StorageWay,
 };
 use assay_awr::record::os;
-use assay_measure::kind::figure;
+use assay_measure::kind::attach_metrics;
 use assay_measure::record::{Checks, Figure, IoProfileRow, LoadRow, Record};
 use assay_measure::snapshot::{HostReading, RunData, SettingLine, Snapshot, Verdict};
 use assay_measure::units::{fixed, size};
@@ -44,7 +44,7 @@ pub fn build(run: &RunData, readings: &StorageReadings) -> Record {
     record.integrity = integrity::evaluate(readings);
     record.advice = advice::advise(readings, &info, &record);
     record.parts.put(&info);
-    figure(&super::Storage, &mut record);
+    attach_metrics(&super::Storage, &mut record);
     record
 }
 
@@ -169,7 +169,7 @@ fn job(readings: &StorageReadings, place: usize) -> StorageJob {
     let clones: Vec<&CloneReading> = (readings.clones.iter()).filter(|clone| clone.job == place).collect();
     let numjobs = clones.len() as f64;
     let merged = ways(readings, |clone| clone.job == place);
-    let mut sync = Latency::default();
+    let mut sync = LatencyReading::default();
     for clone in &clones {
         sync.merge(&clone.sync);
     }

@@ -3,7 +3,7 @@
 use crate::record::info::{StorageGroup, StorageInfo, StorageLatency};
 use assay_awr::charts::latency::percentile_chart;
 use assay_measure::chart::buckets::of_buckets;
-use assay_measure::chart::{Axis, Chart, Drawn, Mark, Rows, Stroke, Trace};
+use assay_measure::chart::{Axis, Chart, ChartMark, Drawn, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, GREY, ORANGE, SKY, VERMILION, nth};
 use assay_measure::record::{Figure, Record};
 
@@ -159,12 +159,12 @@ fn over_time(record: &Record, group: &StorageGroup, several: bool) -> Vec<Drawn>
 }
 
 /// Changes of level, as marks.
-fn changes(group: &StorageGroup) -> Vec<Mark> {
+fn changes(group: &StorageGroup) -> Vec<ChartMark> {
     let marks = group.changes.iter().filter_map(|change| {
         let at = change.at_s.value()?;
         let ratio = change.ratio.value().unwrap_or(f64::NAN);
         let text = format!("{at:.0} s: the level changes to {ratio:.2} times the one before");
-        Some(Mark { at, text })
+        Some(ChartMark { at, text })
     });
     marks.collect()
 }

@@ -6,7 +6,7 @@ use super::rows::{way_rows, ways};
 use crate::readings::{DIRECTIONS, SecondReading, StorageReadings, Way};
 use crate::record::info::{StorageGroup, StorageSpread};
 use assay_measure::record::{Figure, Steadiness};
-use assay_measure::sample::mean;
+use assay_measure::statistics::mean;
 use std::collections::BTreeSet;
 
 const NS_PER_S: f64 = 1e9;

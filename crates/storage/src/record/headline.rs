@@ -3,7 +3,7 @@
 use super::goal;
 use crate::record::info::{StorageInfo, StorageJob, StorageWay};
 use assay_measure::cpu;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, given};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, shorten};
@@ -18,7 +18,7 @@ pub(super) fn of(record: &Record, info: &StorageInfo) -> Headline {
         rows: rows(info),
         steadiness: steadiness(info),
         verbatim: Vec::new(),
-        again: again(record),
+        rerun_command: rerun_command(record),
         limit: limit(record, info),
         next: next(record, info),
     }
@@ -127,7 +127,7 @@ fn next(record: &Record, info: &StorageInfo) -> Vec<Next> {
 }
 
 /// fio's words as they were given; nothing where a job file gave some of them.
-fn again(record: &Record) -> String {
+fn rerun_command(record: &Record) -> String {
     let given = given(record);
     if given.is_empty() || given.len() < record.plan.settings.len() {
         return String::new();
@@ -186,7 +186,7 @@ fn slow(way: &StorageWay) -> (&Figure, &'static str) {
     known.unwrap_or((&way.lat.us_p99, "us p99"))
 }
 
-fn rows(info: &StorageInfo) -> Vec<Line> {
+fn rows(info: &StorageInfo) -> Vec<HeadlineLine> {
     let mut lines = Vec::new();
     for group in info.groups.iter().take(GROUPS) {
         let lead = match info.groups.len() {
@@ -196,12 +196,15 @@ fn rows(info: &StorageInfo) -> Vec<Line> {
         for way in &group.ways {
             let (slow, unit) = slow(way);
             let told = vec![
-                Told::new(&way.ios_per_s, &format!("{}s/s", way.way)),
-                Told::new(&way.mb_per_s, "MB/s (10^6)"),
-                Told { otherwise: format!("p99 n/a ({})", slow.reason().unwrap_or("absent")), ..Told::new(slow, unit) },
+                HeadlineFigure::new(&way.ios_per_s, &format!("{}s/s", way.way)),
+                HeadlineFigure::new(&way.mb_per_s, "MB/s (10^6)"),
+                HeadlineFigure {
+                    otherwise: format!("p99 n/a ({})", slow.reason().unwrap_or("absent")),
+                    ..HeadlineFigure::new(slow, unit)
+                },
             ];
             let title = if lines.is_empty() { "Rate and p99" } else { "" };
-            lines.push(Line { lead: lead.clone(), ..Line::of(title, told, "") });
+            lines.push(HeadlineLine { lead: lead.clone(), ..HeadlineLine::of(title, told, "") });
         }
     }
     let searches = info.jobs.iter().filter_map(|job| Some((job, job.search.as_ref()?)));
@@ -210,11 +213,11 @@ fn rows(info: &StorageInfo) -> Vec<Line> {
             1 => String::new(),
             _ => format!("{}: ", job.name),
         };
-        Line::of("Latency target", Vec::new(), &format!("{named}{}.", goal::sentence(search)))
+        HeadlineLine::of("Latency target", Vec::new(), &format!("{named}{}.", goal::sentence(search)))
     }));
     if info.groups.len() > GROUPS {
         let more = format!("and {} more groups", info.groups.len() - GROUPS);
-        lines.push(Line::of("", Vec::new(), &more));
+        lines.push(HeadlineLine::of("", Vec::new(), &more));
     }
     lines
 }

@@ -1,7 +1,7 @@
 //! The readings of jobs added up, and as rows of the record.
 
 use super::info::{StorageLatency, StorageWay};
-use crate::readings::{CloneReading, DIRECTIONS, JobReading, Latency, StorageReadings, Way, WayReading};
+use crate::readings::{CloneReading, DIRECTIONS, JobReading, LatencyReading, StorageReadings, Way, WayReading};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{Figure, percentile_us};
 
@@ -88,7 +88,7 @@ pub(super) fn way_rows(
             slat: latency(&reading.slat, missing.slat),
             response: match &reading.response {
                 Some(response) => latency(response, None),
-                None => latency(&Latency::default(), Some(NO_RATE)),
+                None => latency(&LatencyReading::default(), Some(NO_RATE)),
             },
         }
     };
@@ -96,7 +96,7 @@ pub(super) fn way_rows(
 }
 
 /// A distribution as figures; `missing` says why an empty one is.
-pub(super) fn latency(latency: &Latency, missing: Option<&str>) -> StorageLatency {
+pub(super) fn latency(latency: &LatencyReading, missing: Option<&str>) -> StorageLatency {
     let histogram: &Histogram = &latency.histogram;
     let reason = missing.unwrap_or("nothing counted");
     let or_reason = |figure: Figure| if histogram.is_empty() { Figure::na(reason) } else { figure };

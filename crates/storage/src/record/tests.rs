@@ -1,6 +1,6 @@
 use super::*;
 use crate::fixture;
-use crate::readings::{Latency, StorageReadings};
+use crate::readings::{LatencyReading, StorageReadings};
 use crate::record::info::StorageInfo;
 use assay_measure::record::{Figure, Record, Truth};
 use proptest::prelude::*;
@@ -210,7 +210,7 @@ mod identities {
         planted("IO2", |r| {
             let way = &mut r.clones[0].ways[0];
             let (count, sum) = (way.lat.histogram.count(), way.lat.histogram.sum_ns());
-            way.lat = Latency::new();
+            way.lat = LatencyReading::new();
             way.lat.record_n(sum / count + 1, count);
         });
     }
@@ -238,7 +238,7 @@ mod identities {
         let synced = |readings: &mut StorageReadings, n: u64| {
             let option = ("fdatasync".to_owned(), Some("10".to_owned()));
             readings.jobs[1].options.push(option);
-            readings.clones[1].sync = Latency::new();
+            readings.clones[1].sync = LatencyReading::new();
             readings.clones[1].sync.record_n(900_000, n);
         };
         synced(&mut readings, 6006);
@@ -282,7 +282,7 @@ mod identities {
         let rated = |readings: &mut StorageReadings, ns: u64| {
             let way = &mut readings.clones[1].ways[1];
             let count = way.ios;
-            let mut response = Latency::new();
+            let mut response = LatencyReading::new();
             response.record_n(ns, count);
             way.response = Some(response);
         };
@@ -388,7 +388,7 @@ mod findings {
         for clone in &mut readings.clones {
             let lat = &mut clone.ways[0].lat;
             let (mean, n) = (lat.histogram.mean_ns().unwrap() as u64, lat.histogram.count());
-            *lat = Latency::new();
+            *lat = LatencyReading::new();
             lat.record_n(mean, n - 100);
             lat.record_n(120_000, 100);
         }
@@ -500,7 +500,7 @@ mod findings {
         readings.jobs[0].label.rate_iops[1] = Some(2000.0);
         let slow = |readings: &mut StorageReadings, ns: u64| {
             let way = &mut readings.clones[0].ways[1];
-            let mut response = Latency::new();
+            let mut response = LatencyReading::new();
             response.record_n(ns, way.ios);
             way.response = Some(response);
             for second in &mut readings.seconds {
@@ -660,7 +660,7 @@ mod findings {
     fn with_tail(ns: u64) -> Record {
         with(|readings| {
             let lat = &mut readings.clones[0].ways[0].lat;
-            *lat = Latency::new();
+            *lat = LatencyReading::new();
             lat.record_n(2_000_000, 79_900);
             lat.record_n(ns, 100);
         })
@@ -671,7 +671,7 @@ mod findings {
         readings.jobs[0].label.rate_iops[1] = Some(2000.0);
         let way = &mut readings.clones[0].ways[1];
         let all_of = |ns: u64| {
-            let mut latency = Latency::new();
+            let mut latency = LatencyReading::new();
             latency.record_n(ns, way.ios);
             latency
         };

@@ -3,7 +3,7 @@
 //! Before a write its buffer is made and stamped and the write noted; after the write phase, or after each backlog, what was
 //! noted is read back and checked. The loop decides when to do I/O, this decides what is still to be done.
 
-use super::{Expected, Mismatch, Verifier, Written};
+use super::{BlockDifference, ExpectedWrite, Verifier, Written};
 use crate::pattern::Io;
 use crate::payload::Payload;
 use crate::readings::Way;
@@ -146,10 +146,10 @@ impl Content {
     }
 
     /// The next read of what was written, and what it must bring; `None` when all is read back.
-    pub fn next_read_back(&mut self) -> Option<(Io, Expected)> {
+    pub fn next_read_back(&mut self) -> Option<(Io, ExpectedWrite)> {
         let block = self.written.take()?;
         let run = self.verifier.as_ref().map(Verifier::run);
-        let expected = Expected {
+        let expected = ExpectedWrite {
             run: run.filter(|_| !self.verify_only),
             sequence: (block.certain && !self.shared).then_some(block.sequence),
         };
@@ -161,7 +161,7 @@ impl Content {
     ///
     /// # Errors
     /// What is wrong.
-    pub fn check(&self, buffer: &[u8], io: &Io, expected: Expected, path: &str) -> Result<(), Mismatch> {
+    pub fn check(&self, buffer: &[u8], io: &Io, expected: ExpectedWrite, path: &str) -> Result<(), BlockDifference> {
         match &self.verifier {
             Some(verifier) => verifier.check(buffer, path, io.offset, expected),
             None => Ok(()),
@@ -212,7 +212,7 @@ mod tests {
     struct Rig {
         disk: HashMap<u64, Vec<u8>>,
         reads: Vec<u64>,
-        mismatches: Vec<Mismatch>,
+        mismatches: Vec<BlockDifference>,
         lost: Option<u64>,
     }
 
@@ -256,14 +256,14 @@ mod tests {
                     self.disk.insert(io.offset, buffer.to_vec());
                 }
             } else if content.checks_reads() {
-                self.read(content, buffer, io, Expected::default());
+                self.read(content, buffer, io, ExpectedWrite::default());
             } else {
                 content.before_read(0);
                 buffer.fill(0x5a);
             }
         }
 
-        fn read(&mut self, content: &Content, buffer: &mut [u8], io: &Io, expected: Expected) {
+        fn read(&mut self, content: &Content, buffer: &mut [u8], io: &Io, expected: ExpectedWrite) {
             match self.disk.get(&io.offset) {
                 Some(block) => buffer.copy_from_slice(block),
                 None => buffer.fill(0),

@@ -21,7 +21,7 @@ const CHECKED_BYTES: usize = HEADER_BYTES - 4;
 /// A block that differs from what was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("verify: byte {offset} of {file}: {what}: expected {expected}, found {found}")]
-pub struct Mismatch {
+pub struct BlockDifference {
     /// The file's path.
     pub file: String,
     /// First byte that is wrong, as far as that can be said; else the first of its interval.
@@ -36,7 +36,7 @@ pub struct Mismatch {
 
 /// What a reader knows of the write that a block should come from; nothing, by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Expected {
+pub struct ExpectedWrite {
     /// The number of the run that wrote it; `None`: any run's.
     pub run: Option<u64>,
     /// The number of the write; `None`: any.
@@ -117,11 +117,17 @@ impl Verifier {
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn check(&self, buffer: &[u8], file: &str, offset: u64, expected: Expected) -> Result<(), Mismatch> {
+    pub fn check(
+        &self,
+        buffer: &[u8],
+        file: &str,
+        offset: u64,
+        expected: ExpectedWrite,
+    ) -> Result<(), BlockDifference> {
         match &self.method {
             Method::Pattern(template) => match template.first_difference(buffer, 0, offset) {
                 None => Ok(()),
-                Some(at) => Err(Mismatch {
+                Some(at) => Err(BlockDifference {
                     file: file.to_owned(),
                     offset: offset + at as u64,
                     what: "pattern",
@@ -133,12 +139,14 @@ impl Verifier {
                 let mut at = 0;
                 while at < buffer.len() {
                     let len = self.interval_at(at, buffer.len());
-                    self.check_interval(&buffer[at..at + len], offset, at, expected).map_err(|wrong| Mismatch {
-                        file: file.to_owned(),
-                        offset: offset + at as u64,
-                        what: wrong.0,
-                        expected: wrong.1,
-                        found: wrong.2,
+                    self.check_interval(&buffer[at..at + len], offset, at, expected).map_err(|wrong| {
+                        BlockDifference {
+                            file: file.to_owned(),
+                            offset: offset + at as u64,
+                            what: wrong.0,
+                            expected: wrong.1,
+                            found: wrong.2,
+                        }
                     })?;
                     at += len;
                 }
@@ -147,7 +155,7 @@ impl Verifier {
         }
     }
 
-    /// The number of this run, for [`Expected::run`].
+    /// The number of this run, for [`ExpectedWrite::run`].
     #[must_use]
     pub fn run(&self) -> u64 {
         self.run
@@ -159,7 +167,7 @@ impl Verifier {
         if self.interval == 0 || left < self.interval + HEADER_BYTES + 1 { left } else { self.interval }
     }
 
-    fn check_interval(&self, piece: &[u8], offset: u64, place: usize, expected: Expected) -> Result<(), Wrong> {
+    fn check_interval(&self, piece: &[u8], offset: u64, place: usize, expected: ExpectedWrite) -> Result<(), Wrong> {
         let Some(header) = Header::from_bytes(piece) else {
             return Err(("header", "a header".into(), "less than one".into()));
         };

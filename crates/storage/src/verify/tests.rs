@@ -38,7 +38,7 @@ fn any_changed_bit_is_found_and_named_with_its_place() {
         let options = options(Verify::Crc32c, |o| o.verify_interval = interval);
         let verifier = Verifier::new(&options, 77).unwrap().unwrap();
         let block = stamped(&options, 4096, 8192, 3);
-        let check = |block: &[u8]| verifier.check(block, "F", 8192, Expected::default());
+        let check = |block: &[u8]| verifier.check(block, "F", 8192, ExpectedWrite::default());
         assert_eq!(check(&block), Ok(()));
         for at in (0..4096).step_by(7).chain([4095]) {
             let mut bad = block.clone();
@@ -57,18 +57,19 @@ fn a_block_of_another_place_time_or_run_is_found() {
     let options = options(Verify::Crc32c, |_| {});
     let verifier = Verifier::new(&options, 77).unwrap().unwrap();
     let block = stamped(&options, 4096, 8192, 3);
-    let check =
-        |offset, run, sequence| verifier.check(&block, "F", offset, Expected { run, sequence }).map_err(|m| m.what);
+    let check = |offset, run, sequence| {
+        verifier.check(&block, "F", offset, ExpectedWrite { run, sequence }).map_err(|m| m.what)
+    };
     assert_eq!(check(8192, Some(77), Some(3)), Ok(()));
     assert_eq!(check(4096, None, None), Err("offset of the write"));
     // A write that was lost left what an earlier run, or an earlier write, had put there.
     assert_eq!(check(8192, Some(78), Some(3)), Err("number of the run"));
     assert_eq!(check(8192, Some(77), Some(4)), Err("number of the write"));
-    let short = verifier.check(&block[..2048], "F", 8192, Expected::default());
+    let short = verifier.check(&block[..2048], "F", 8192, ExpectedWrite::default());
     assert_eq!(short.unwrap_err().what, "length");
-    let blank = verifier.check(&[0; 4096], "F", 0, Expected::default()).unwrap_err();
+    let blank = verifier.check(&[0; 4096], "F", 0, ExpectedWrite::default()).unwrap_err();
     assert_eq!((blank.what, blank.found.as_str()), ("magic", "0000000000000000"));
-    assert_eq!(verifier.check(&[0; 40], "F", 0, Expected::default()).unwrap_err().what, "header");
+    assert_eq!(verifier.check(&[0; 40], "F", 0, ExpectedWrite::default()).unwrap_err().what, "header");
 }
 
 #[test]
@@ -80,9 +81,9 @@ fn a_pattern_is_compared_byte_by_byte() {
     let verifier = Verifier::new(&options, 1).unwrap().unwrap();
     let mut block = stamped(&options, 4096, 512, 0);
     assert_eq!(&block[..4], &[b'a', b'b', 0, 2]);
-    assert_eq!(verifier.check(&block, "F", 512, Expected::default()), Ok(()));
+    assert_eq!(verifier.check(&block, "F", 512, ExpectedWrite::default()), Ok(()));
     block[1001] = b'x';
-    let mismatch = verifier.check(&block, "F", 512, Expected::default()).unwrap_err();
+    let mismatch = verifier.check(&block, "F", 512, ExpectedWrite::default()).unwrap_err();
     assert_eq!(mismatch.to_string(), "verify: byte 1513 of F: pattern: expected 0x62, found 0x78");
 }
 
@@ -116,7 +117,7 @@ proptest! {
         });
         let block = stamped(&options, len, offset, sequence);
         let verifier = Verifier::new(&options, 77).unwrap().unwrap();
-        let expected = Expected { run: Some(77), sequence: Some(sequence) };
+        let expected = ExpectedWrite { run: Some(77), sequence: Some(sequence) };
         prop_assert_eq!(verifier.check(&block, "F", offset, expected), Ok(()));
     }
 }

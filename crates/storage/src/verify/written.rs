@@ -12,7 +12,7 @@ const CLONE_SHIFT: u32 = 40;
 pub struct WrittenBlock {
     /// First byte in the file.
     pub offset: u64,
-    /// Number of the write, for [`Expected`](super::Expected); its clone is in the upper bits.
+    /// Number of the write, for [`ExpectedWrite`](super::ExpectedWrite); its clone is in the upper bits.
     pub sequence: u64,
     /// Bytes.
     pub len: u32,

@@ -220,7 +220,7 @@ impl Frame {
             job.steady = monitor.steady(place);
         }
         StorageReadings {
-            fio_version: String::new(),
+            fio_version: std::env::var("ASSAY_FIO_VERSION").unwrap_or_default(),
             global_options: jobs.globals.clone(),
             jobs: described,
             clones,

@@ -2,14 +2,14 @@
 
 use crate::readings::Way;
 use crate::spec::{Options, Verify};
-use crate::verify::Expected;
+use crate::verify::ExpectedWrite;
 use assay_measure::clock::Ns;
 
 /// Reading back, of one clone.
 #[derive(Debug, Default)]
 pub(super) struct ReadBack {
     /// What each lane's read must bring.
-    pub(super) expected: Vec<Expected>,
+    pub(super) expected: Vec<ExpectedWrite>,
     /// It is going on.
     pub(super) under_way: bool,
     /// Time spent in it, ns.
@@ -18,7 +18,7 @@ pub(super) struct ReadBack {
 
 impl ReadBack {
     pub(super) fn new(lanes: u32) -> Self {
-        Self { expected: vec![Expected::default(); lanes as usize], ..Self::default() }
+        Self { expected: vec![ExpectedWrite::default(); lanes as usize], ..Self::default() }
     }
 }
 

@@ -7,7 +7,8 @@
 
 use super::board::{Card, SecondPart};
 use crate::readings::{
-    BatchCounts, CloneReading, DIRECTIONS, DepthCounts, FamilyCounts, Latency, Way, WayReading, batch_slot, depth_slot,
+    BatchCounts, CloneReading, DIRECTIONS, DepthCounts, FamilyCounts, LatencyReading, Way, WayReading, batch_slot,
+    depth_slot,
 };
 use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::histogram::Histogram;
@@ -43,21 +44,21 @@ struct WayTally {
     ios: u64,
     bytes: u64,
     short_ios: u64,
-    slat: Latency,
-    clat: Latency,
+    slat: LatencyReading,
+    clat: LatencyReading,
     /// Of whole seconds; the current one is in `second`.
-    lat: Latency,
-    second: Latency,
+    lat: LatencyReading,
+    second: LatencyReading,
     /// Sum of `lat` over all I/Os.
     lat_sum_ns: u64,
-    response: Option<(Latency, Latency)>,
+    response: Option<(LatencyReading, LatencyReading)>,
     /// `ios` and `bytes` at the last border of a second.
     at_border: (u64, u64),
 }
 
 impl WayTally {
     fn new(used: bool, rated: bool, stamps: Stamps) -> Self {
-        let latency = |wanted: bool| if wanted && used { Latency::new() } else { Latency::default() };
+        let latency = |wanted: bool| if wanted && used { LatencyReading::new() } else { LatencyReading::default() };
         Self {
             ios: 0,
             bytes: 0,
@@ -101,7 +102,7 @@ pub(super) struct Tally {
     ways: [WayTally; DIRECTIONS],
     /// `clat` by fio's bounds, which the slots of a histogram do not hold.
     clat_families: FamilyCounts,
-    sync: Latency,
+    sync: LatencyReading,
     syncs_at_border: u64,
     depths: DepthCounts,
     submits: BatchCounts,
@@ -124,7 +125,7 @@ impl Tally {
             rated,
             ways: std::array::from_fn(|way| WayTally::new(used[way], rated[way], stamps)),
             clat_families: FamilyCounts::default(),
-            sync: Latency::default(),
+            sync: LatencyReading::default(),
             syncs_at_border: 0,
             depths: DepthCounts::default(),
             submits: BatchCounts::default(),
@@ -247,14 +248,14 @@ impl Tally {
             if way.second.histogram.count() > 0 {
                 part.lat[index] = way.second.histogram.clone();
                 way.lat.merge(&way.second);
-                way.second = Latency::new();
+                way.second = LatencyReading::new();
             }
             if let Some((before, second)) = &mut way.response
                 && second.histogram.count() > 0
             {
                 part.response.get_or_insert_with(Histogram::default).merge(&second.histogram);
                 before.merge(second);
-                *second = Latency::new();
+                *second = LatencyReading::new();
             }
         }
         let syncs = self.sync.histogram.count();

@@ -89,8 +89,7 @@ fn run(jobs: Vec<Job>) -> Result<StorageReadings, EngineError> {
 }
 
 fn run_with(invocation: Invocation, stop: &Stop, heard: &dyn Steps) -> Result<StorageReadings, EngineError> {
-    let readings: Box<dyn Any> = crate::aim(invocation)?.measure(stop, heard)?;
-    let StorageMeasured(readings) = *readings.downcast().unwrap();
+    let readings = crate::aim(invocation)?.readings(stop, heard)?;
     check(&readings);
     Ok(readings)
 }
@@ -193,7 +192,7 @@ fn io_06_lat_is_slat_plus_clat_and_never_smaller_than_clat() {
         })])
         .unwrap();
         let way = &readings.clones[0].ways[R];
-        let mean = |latency: &crate::readings::Latency| latency.histogram.mean_ns().unwrap();
+        let mean = |latency: &crate::readings::LatencyReading| latency.histogram.mean_ns().unwrap();
         assert!((mean(&way.lat) - mean(&way.slat) - mean(&way.clat)).abs() < 1.0);
         assert!(way.lat.histogram.min_ns() >= way.clat.histogram.min_ns());
         assert!(way.lat.histogram.max_ns() >= way.clat.histogram.max_ns());

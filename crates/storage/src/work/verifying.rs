@@ -4,7 +4,7 @@
 use super::worker::{Failure, Slot, Worker};
 use crate::pattern::{Io, Next};
 use crate::readings::Way;
-use crate::verify::{Expected, Mismatch};
+use crate::verify::{BlockDifference, ExpectedWrite};
 use assay_block::BlockError;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -32,7 +32,7 @@ impl Worker<'_> {
 
     fn verify(&mut self, slot: &Slot, lane: u32) {
         let expected =
-            if self.read_back.under_way { self.read_back.expected[lane as usize] } else { Expected::default() };
+            if self.read_back.under_way { self.read_back.expected[lane as usize] } else { ExpectedWrite::default() };
         let path = match self.files.get(usize::from(slot.file)) {
             Some(file) => file.path().display().to_string(),
             None => String::new(),
@@ -48,7 +48,13 @@ impl Worker<'_> {
 
     /// Where jobs share a file, one may write a block while another reads it, and a file system may let the reader see
     /// both halves. Such a block is whole a moment later; a damaged one stays damaged.
-    fn check_again(&self, path: &str, io: &Io, expected: Expected, first: Mismatch) -> Result<(), Mismatch> {
+    fn check_again(
+        &self,
+        path: &str,
+        io: &Io,
+        expected: ExpectedWrite,
+        first: BlockDifference,
+    ) -> Result<(), BlockDifference> {
         // Where damage is known, the rest of it need not be waited for.
         let in_doubt = self.content.is_shared() && self.failure.is_none();
         let Some(file) = in_doubt.then(|| File::open(path).ok()).flatten() else {
@@ -63,7 +69,7 @@ impl Worker<'_> {
         if is_whole { Ok(()) } else { Err(first) }
     }
 
-    fn mismatched(&mut self, mismatch: &Mismatch) {
+    fn mismatched(&mut self, mismatch: &BlockDifference) {
         if self.options.pace.pass_errors.verify {
             self.tally.errors_passed += 1;
             return;
@@ -108,7 +114,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    fn queue_read_back(&mut self, io: &Io, expected: Expected) {
+    fn queue_read_back(&mut self, io: &Io, expected: ExpectedWrite) {
         let lane = self.free.pop().expect("a lane is free");
         self.lanes.read(lane, io.file, io.offset, io.len);
         self.content.before_read(lane);

@@ -13,8 +13,8 @@ pub use claims::{Ground, claims_suite, claims_suite_of_nothing};
 pub use probe::{probe_suite, probe_suite_with};
 
 use assay_measure::clock::Clock;
+use assay_measure::counter_catalog;
 use assay_measure::snapshot::{RunData, SCAN, SELECT, UPDATE, Verdict};
-use assay_measure::stats;
 use assay_run::engine::{Engine, Op};
 use assay_run::plan::{Edge, Plan};
 use assay_run::stop::Stop;
@@ -241,7 +241,7 @@ fn check_run(plan: &Plan, data: &RunData, found: &mut Vec<String>) {
     expect(found, ops == wanted, || format!("run: {ops} operations, expected {wanted}"));
     // Engines that count rows and commits must agree with the client.
     let updates = of(UPDATE).map_or(0, |op| op.service.count());
-    for (stat, expected) in [(stats::ROWS_VISITED, rows), (stats::USER_COMMITS, updates)] {
+    for (stat, expected) in [(counter_catalog::ROWS_VISITED, rows), (counter_catalog::USER_COMMITS, updates)] {
         let counted = data.drained.stats.get(stat);
         expect(found, counted.is_none_or(|n| n == expected), || {
             format!("run: {} is {counted:?}, the client counted {expected}", stat.name)

@@ -113,7 +113,7 @@ impl Driver for BadDriver {
         self.calls += 1;
         let up = 1000 + self.calls;
         let down = 1000 - self.calls;
-        into.add(stats::TABLE_SCANS, if self.breach == Breach::StatsGoBack { down } else { up });
+        into.add(counter_catalog::TABLE_SCANS, if self.breach == Breach::StatsGoBack { down } else { up });
     }
 }
 

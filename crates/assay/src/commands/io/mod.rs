@@ -1,29 +1,26 @@
 //! `io`: fio's words to a probe, its readings to fio's reports and to our record.
 
-pub(super) mod help;
-mod keep;
 mod sink;
-mod usual;
 mod watch;
 
+use super::probe::stamped;
 use crate::cli::IoArgs;
 use crate::exit::{Code, Failure};
-use crate::rundir::{self, RunDir};
+use crate::record;
+use crate::rundir::{self, FIO_JSON, RunDir, job_file};
 use crate::{plan_text, signals, ui};
+use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
 use assay_report::{answer, text};
 use assay_run::engine::EngineError;
-use assay_run::probe::{Aimed, Measured};
+use assay_run::probe::Aimed;
 use assay_run::standstill::Standstill;
 use assay_run::stop::Stop;
-use assay_storage::StorageMeasured;
-use assay_storage::language::{self, World};
 use assay_storage::readings::StorageReadings;
 use assay_storage::record::fio;
 use assay_storage::spec::{Invocation, OutputFormat, OutputOptions};
+use assay_storage::{StorageRun, language};
 use sink::Sink;
-use std::any::Any;
-use std::cell::RefCell;
 use std::fmt::Write;
 use std::path::Path;
 use watch::Watch;
@@ -32,12 +29,11 @@ use watch::Watch;
 const NAME: &str = "io";
 
 pub(super) fn io(args: &IoArgs) -> Result<Code, Failure> {
-    if let Some(text) = help::asked(&args.words)? {
-        ui::product(&text)?;
+    if let Some(answer) = language::help_asked(&args.words) {
+        ui::product(&answer.map_err(Failure::usage)?)?;
         return Ok(Code::Good);
     }
-    let (words, scratch) = usual::expanded(&args.words);
-    let (invocation, files) = parse(&words)?;
+    let invocation = assay_storage::invocation(&args.words).map_err(refused)?;
     for note in &invocation.output.notes {
         ui::say(&format!("notice: {note}"));
     }
@@ -48,29 +44,7 @@ pub(super) fn io(args: &IoArgs) -> Result<Code, Failure> {
     if invocation.output.parse_only {
         return Ok(parsed(invocation));
     }
-    let given = keep::Given::new(&args.words, &invocation, files);
-    let options = invocation.output.clone();
-    let aimed = aim(invocation)?;
-    perform(&*aimed, &options, &given, scratch.as_deref())
-}
-
-/// The jobs, and the text of every job file and include in the order of reading.
-fn parse(words: &[String]) -> Result<(Invocation, Vec<String>), Failure> {
-    let here = World::here();
-    let files = RefCell::new(Vec::new());
-    let keep = |text: std::io::Result<String>| {
-        files.borrow_mut().extend(text.as_ref().ok().cloned());
-        text
-    };
-    let (read_file, stdin) = (here.read_file, here.stdin);
-    let world = World { read_file: &|path| keep(read_file(path)), stdin: &|| keep(stdin()), ..here };
-    let invocation = language::parse(words, &world)
-        .map_err(|mistakes| Failure { code: Code::Usage, lines: mistakes.iter().map(ToString::to_string).collect() })?;
-    Ok((invocation, files.into_inner()))
-}
-
-fn aim(invocation: Invocation) -> Result<Box<dyn Aimed>, Failure> {
-    assay_storage::aim(invocation).map_err(refused)
+    perform(&assay_storage::aim(invocation).map_err(refused)?, &args.words)
 }
 
 /// A refusal may name several files, a line each.
@@ -84,7 +58,7 @@ fn refused(error: EngineError) -> Failure {
 
 /// The words are legal, which is all that the exit code tells; what a run would do is told beside.
 fn parsed(invocation: Invocation) -> Code {
-    match aim(invocation) {
+    match assay_storage::aim(invocation).map_err(refused) {
         Ok(aimed) => ui::say(&plan_text::lines(&aimed.plan())),
         Err(failure) => {
             for line in &failure.lines {
@@ -95,12 +69,8 @@ fn parsed(invocation: Invocation) -> Code {
     Code::Good
 }
 
-fn perform(
-    aimed: &dyn Aimed,
-    options: &OutputOptions,
-    given: &keep::Given,
-    scratch: Option<&Path>,
-) -> Result<Code, Failure> {
+fn perform(aimed: &StorageRun, words: &[String]) -> Result<Code, Failure> {
+    let Invocation { output: options, scratch, .. } = &aimed.invocation;
     let id = rundir::new_id();
     let place = rundir::place(options.run_directory.as_deref(), NAME, &id);
     if options.run_directory.is_some() && !options.no_record {
@@ -108,7 +78,7 @@ fn perform(
     }
     let sink = Sink::open(options.file.as_deref())?;
     ui::say(&plan_text::lines(&aimed.plan()));
-    if let Some(place) = scratch.and_then(Path::parent) {
+    if let Some(place) = scratch.as_deref().and_then(Path::parent) {
         ui::left_in(place);
     }
     let dir = (!options.no_record).then(|| RunDir::create(place)).transpose().inspect_err(|_| sink.discard())?;
@@ -116,20 +86,16 @@ fn perform(
     let started = jiff::Timestamp::now().to_string();
     let watch = Watch::new(options, &sink);
     let standstill = Standstill::watch();
-    let measured = given
-        .write(dir.as_ref())
-        .and_then(|()| usual::marked(scratch, || aimed.measure(&stop, &watch).map_err(refused)));
-    let readings = match measured.and_then(ours) {
-        Ok(readings) => named(readings),
-        Err(failure) => {
-            dir.iter().for_each(RunDir::discard);
-            sink.discard();
-            return Err(failure);
-        }
-    };
+    let given = dir.as_ref().map_or(Ok(()), |dir| keep_given(dir, words, &aimed.invocation.files));
+    let measured = given.and_then(|()| aimed.readings(&stop, &watch).map_err(refused));
+    let readings = measured.inspect_err(|_| {
+        dir.iter().for_each(RunDir::discard);
+        sink.discard();
+    })?;
     let found = standstill.finding();
     let (first, unsaid) = watch.ended();
-    let mut record = assay_storage::record::build(&keep::labels(given, id, started), &readings);
+    let run = stamped(NAME, options.label.clone(), aimed.invocation.settings(), id, started);
+    let mut record = assay_storage::record::build(&run, &readings);
     record.advice.splice(0..0, found);
     let reports = reports(options, &readings, Some(&record), first);
     leave(&reports, &sink, dir.as_ref(), &readings, &record)?;
@@ -137,21 +103,12 @@ fn perform(
     Ok(code(&readings, &record, &stop))
 }
 
-fn ours(readings: Box<dyn Measured>) -> Result<StorageReadings, Failure> {
-    let readings: Box<dyn Any> = readings;
-    match readings.downcast::<StorageMeasured>() {
-        Ok(measured) => Ok(measured.0),
-        Err(_) => Err(Failure::new(Code::Bug, "the storage probe brought another probe's readings")),
-    }
-}
-
-/// Whatever `ASSAY_FIO_VERSION` says stands where fio names its version: some readers of fio's
-/// JSON insist on `fio-3.33`.
-fn named(mut readings: StorageReadings) -> StorageReadings {
-    if let Ok(version) = std::env::var("ASSAY_FIO_VERSION") {
-        readings.fio_version = version;
-    }
-    readings
+/// `config/given`, the command line quoted for a shell, and the job files beside it.
+fn keep_given(dir: &RunDir, words: &[String], files: &[String]) -> Result<(), Failure> {
+    let quoted: Vec<String> = words.iter().map(|word| shell_word(word)).collect();
+    dir.write("config/given", &format!("assay {NAME} {}\n", quoted.join(" ")))?;
+    let mut files = files.iter().enumerate();
+    files.try_for_each(|(index, text)| dir.write(&job_file(index + 1), text))
 }
 
 /// Writes the record and prints the product; the record's failure is told after the product.
@@ -162,7 +119,10 @@ fn leave(
     readings: &StorageReadings,
     record: &Record,
 ) -> Result<(), Failure> {
-    let written = dir.map_or(Ok(()), |dir| keep::write(dir, readings, record));
+    let written = dir.map_or(Ok(()), |dir| {
+        record::write(dir, record)?;
+        dir.write(FIO_JSON, &fio::json(readings, true, None))
+    });
     let printed = sink.put(reports);
     // Both are told where both fail; the product comes first.
     if let (Err(_), Err(failure)) = (&printed, &written) {
@@ -206,19 +166,9 @@ fn reports(options: &OutputOptions, readings: &StorageReadings, record: Option<&
 
 /// What the shell is told of jobs that ran.
 fn code(readings: &StorageReadings, record: &Record, stop: &Stop) -> Code {
-    let failed: Vec<_> = readings.clones.iter().filter(|clone| clone.error != 0 || clone.errors_passed > 0).collect();
-    for clone in &failed {
-        let job = readings.jobs.get(clone.job).map_or("?", |job| &job.name);
-        let mut what = clone.error_text.clone().unwrap_or_default();
-        if clone.errors_passed > 0 {
-            let _ = write!(
-                what,
-                "{}{} I/Os failed, and the job continued",
-                if what.is_empty() { "" } else { "; " },
-                clone.errors_passed
-            );
-        }
-        ui::say(&format!("error: {job}, clone {}: {what}", clone.clone));
+    let failed = readings.failures();
+    for what in &failed {
+        ui::say(&format!("error: {what}"));
     }
     let void = assay_measure::identity::violated_exact(record);
     for identity in &void {
@@ -233,8 +183,7 @@ fn code(readings: &StorageReadings, record: &Record, stop: &Stop) -> Code {
     if stop.requested() {
         return Code::Interrupted;
     }
-    let ended: u64 = readings.clones.iter().flat_map(|clone| clone.ways.iter().map(|way| way.ios)).sum();
-    match (failed.is_empty(), ended) {
+    match (failed.is_empty(), readings.ended()) {
         (true, _) if void.is_empty() && !invalid => Code::Good,
         // Not one I/O got through: it is the target that cannot serve.
         (false, 0) => Code::Unusable,

@@ -117,8 +117,7 @@ impl Steps for Watch<'_> {
             return;
         };
         let mut state = self.state();
-        let readings = super::named(readings.clone());
-        let text = super::reports(self.options, &readings, None, state.first);
+        let text = super::reports(self.options, readings, None, state.first);
         state.first = false;
         if let Err(failure) = self.sink.put(&text) {
             state.unwritten = Some(failure);

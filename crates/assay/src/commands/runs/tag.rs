@@ -2,15 +2,15 @@
 
 use super::{directory_of, find, is_ours};
 use crate::catalogue::{Change, change_tags, tags_of};
+use crate::dir_handle::DirHandle;
 use crate::exit::{Code, Failure};
-use crate::held::Held;
 use crate::ui;
 use std::path::Path;
 
 pub(super) fn tag(run: &str, words: &[String], dir: &Path) -> Result<Code, Failure> {
     let changes: Vec<Change> = words.iter().map(|word| Change::parse(word)).collect::<Result<_, _>>()?;
     let path = directory_of(&find(run, dir)?);
-    if !Held::open(&path).is_ok_and(|held| is_ours(&held)) {
+    if !DirHandle::open(&path).is_ok_and(|held| is_ours(&held)) {
         return Err(Failure::usage(format!("{} contains no run of assay; it is not tagged", path.display())));
     }
     let tags = if changes.is_empty() { tags_of(&path) } else { change_tags(&path, &changes)? };

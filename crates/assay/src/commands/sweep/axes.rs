@@ -8,7 +8,7 @@ use crate::registry;
 use assay_measure::config::{ParamKind, SLOB_PARAMS};
 use assay_measure::record::Figure;
 use assay_measure::units;
-use assay_sweep::Axis;
+use assay_sweep::SweepAxis;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -180,8 +180,8 @@ impl Axes {
     }
 
     /// For the sweep's record.
-    pub(super) fn listed(&self) -> Vec<Axis> {
-        let axis = |name: &str, values: Vec<String>| Axis { name: name.to_owned(), values };
+    pub(super) fn listed(&self) -> Vec<SweepAxis> {
+        let axis = |name: &str, values: Vec<String>| SweepAxis { name: name.to_owned(), values };
         let sessions = match &self.sessions {
             Sessions::List(list) => list.iter().map(u64::to_string).collect(),
             Sessions::Auto(_) => vec!["auto".to_owned()],

@@ -17,7 +17,7 @@ use assay_measure::units;
 use assay_run::engine::{DataSet, Line};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use assay_sweep::{Place, Step, UnderWay, auto};
+use assay_sweep::{StepPlace, SweepStep, UnderWay, auto};
 use axes::{Axes, Held, Sessions};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -216,7 +216,7 @@ impl Running<'_> {
         let begun = Instant::now();
         ui::say(&format!("step {number} of {}: {}", self.ahead(number), held.text(sessions)));
         let directory = held.directory(number, sessions);
-        let place = Place {
+        let place = StepPlace {
             step: number,
             directory: directory.display().to_string(),
             sessions,
@@ -305,7 +305,7 @@ impl Running<'_> {
 }
 
 /// A step in one line.
-fn told(step: &Step, per_s: &str) -> String {
+fn told(step: &SweepStep, per_s: &str) -> String {
     let rate = step.ops_per_s.value().unwrap_or(0.0);
     let p99 = match step.op.us_p99.value() {
         Some(us) => units::duration((us * 1e3) as u64),

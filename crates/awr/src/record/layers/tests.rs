@@ -176,8 +176,8 @@ fn a_scan_is_given_in_both_units_and_with_its_cpu() {
     let mut run = fixtures::run();
     let mib = 20 * 1000;
     for (snapshot, n) in [(&mut run.begin, 0), (&mut run.end, mib)] {
-        snapshot.stats.add(assay_measure::stats::TABLE_SCANS, n / 1000);
-        snapshot.stats.add(assay_measure::stats::SCAN_BLOCKS, n * 128);
+        snapshot.stats.add(assay_measure::counter_catalog::TABLE_SCANS, n / 1000);
+        snapshot.stats.add(assay_measure::counter_catalog::SCAN_BLOCKS, n * 128);
         snapshot.stats.io.push(assay_measure::snapshot::IoReading {
             function: "Direct Reads".to_owned(),
             file_type: "Data File".to_owned(),

@@ -1,10 +1,10 @@
 //! A server that reads 6000 blocks of 8 KiB a second from the operating system, and what lies below it.
 
 use crate::record::build;
+use assay_measure::counter_catalog;
 use assay_measure::facts;
 use assay_measure::record::Record;
 use assay_measure::snapshot::{Fact, Reading, RunData, SettingLine, Snapshot};
-use assay_measure::stats;
 use assay_testkit::fixtures;
 
 /// The frozen run as if a server had done it, whose processes fetched this share of the engine's bytes from devices,
@@ -12,15 +12,15 @@ use assay_testkit::fixtures;
 fn server(process: Option<f64>, device: Option<f64>) -> RunData {
     let mut run = fixtures::run();
     let change = |snapshot: &mut Snapshot| {
-        let engine = snapshot.stats.get(stats::PHYSICAL_READ_BYTES).unwrap_or(0);
+        let engine = snapshot.stats.get(counter_catalog::PHYSICAL_READ_BYTES).unwrap_or(0);
         let share = |share: f64| (engine as f64 * share) as u64;
         let processes = match process {
             Some(process) => Reading::Count(share(process)),
             None => Reading::Na("denied: not the server's user".to_owned()),
         };
-        snapshot.stats.put(stats::SERVER_DEVICE_READ_BYTES, processes, "proc");
-        snapshot.stats.put(stats::SERVER_READ_CALL_BYTES, Reading::Count(engine), "proc");
-        snapshot.stats.put(stats::SERVER_READ_CALLS, Reading::Count(engine / 8192), "proc");
+        snapshot.stats.put(counter_catalog::SERVER_DEVICE_READ_BYTES, processes, "proc");
+        snapshot.stats.put(counter_catalog::SERVER_READ_CALL_BYTES, Reading::Count(engine), "proc");
+        snapshot.stats.put(counter_catalog::SERVER_READ_CALLS, Reading::Count(engine / 8192), "proc");
         match device {
             Some(device) => snapshot.host.disks[0].read_bytes = share(device),
             None => snapshot.host.disks.clear(),

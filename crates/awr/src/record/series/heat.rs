@@ -1,6 +1,6 @@
 //! Durations by step and power of two of a microsecond; a long run's steps are joined.
 
-use crate::readings::{Span, seconds};
+use crate::deltas::{Span, seconds};
 use assay_measure::histogram::{Histogram, POW2_US_BUCKETS};
 use assay_measure::record::HeatRow;
 use assay_measure::snapshot::Actor;

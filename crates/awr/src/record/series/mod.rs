@@ -17,7 +17,7 @@ pub use builder::SeriesBuilder;
 pub use steady::of as steadiness_of;
 pub(crate) use steady::steadiness;
 
-use crate::readings::Deltas;
+use crate::deltas::Deltas;
 use assay_measure::record::Series;
 
 /// The series of the snapshots that the run kept.

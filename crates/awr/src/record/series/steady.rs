@@ -1,9 +1,9 @@
 //! How steady ops/s was: scatter, drift, and where the level changed.
 
-use crate::readings::variation;
+use crate::deltas::variation;
 use assay_measure::record::{Figure, Series, Steadiness};
-use assay_measure::sample::mean;
-use assay_measure::steady::{Sides, Sums, segments};
+use assay_measure::statistics::mean;
+use assay_measure::steady::{SplitSides, Sums, segments};
 
 /// Ops/s over the whole steps of the window.
 pub(crate) fn steadiness(series: &Series) -> Steadiness {
@@ -64,7 +64,7 @@ const LEVEL_T: f64 = 6.0;
 /// When the level changed, s.
 fn change_points(t: &[f64], rates: &[f64]) -> Vec<f64> {
     let sums = Sums::new(rates);
-    let score = |sides: &Sides| {
+    let score = |sides: &SplitSides| {
         let ((left, right), (a, b)) = (sides.counts, sides.means);
         let within = sides.squares / (left + right - 2.0);
         let error = (within * (1.0 / left + 1.0 / right)).sqrt();

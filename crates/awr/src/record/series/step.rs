@@ -1,13 +1,13 @@
 //! The figures of one step, by name with unit last.
 
-use crate::readings::{Span, counter, delta, micros};
-use crate::readings::{cpu_delta_ns, cpu_total_ns, disk_deltas};
+use crate::deltas::{Span, counter, delta, micros};
+use crate::deltas::{cpu_delta_ns, cpu_total_ns, disk_deltas};
 use crate::record::slug;
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::Figure;
 use assay_measure::record::{percentile_us, us_mean};
 use assay_measure::snapshot::Actor;
-use assay_measure::stats::{self, Stat};
 use std::collections::BTreeMap;
 
 const MIB: f64 = 1_048_576.0;
@@ -15,17 +15,19 @@ const NO_TIME: &str = "no time passed";
 
 /// Counters shown per second: metric name, statistic, factor from the stored unit.
 const RATES: &[(&str, Stat, f64)] = &[
-    ("logical_reads_blocks_per_s", stats::SESSION_LOGICAL_READS, 1.0),
-    ("read_io_requests_count_per_s", stats::PHYSICAL_READ_REQUESTS, 1.0),
-    ("write_io_requests_count_per_s", stats::PHYSICAL_WRITE_REQUESTS, 1.0),
-    ("redo_mib_per_s", stats::REDO_SIZE, 1.0 / MIB),
-    ("commits_count_per_s", stats::USER_COMMITS, 1.0),
-    ("db_cpu_s_per_s", stats::DB_CPU, 1e-9),
+    ("logical_reads_blocks_per_s", counter_catalog::SESSION_LOGICAL_READS, 1.0),
+    ("read_io_requests_count_per_s", counter_catalog::PHYSICAL_READ_REQUESTS, 1.0),
+    ("write_io_requests_count_per_s", counter_catalog::PHYSICAL_WRITE_REQUESTS, 1.0),
+    ("redo_mib_per_s", counter_catalog::REDO_SIZE, 1.0 / MIB),
+    ("commits_count_per_s", counter_catalog::USER_COMMITS, 1.0),
+    ("db_cpu_s_per_s", counter_catalog::DB_CPU, 1e-9),
 ];
 
 /// Counters shown as they moved in the step: what happens a few times an hour has no rate.
-const MOVES: &[(&str, Stat)] =
-    &[("log_switches_count", stats::REDO_LOG_SWITCHES), ("checkpoints_count", stats::DBWR_CHECKPOINTS)];
+const MOVES: &[(&str, Stat)] = &[
+    ("log_switches_count", counter_catalog::REDO_LOG_SWITCHES),
+    ("checkpoints_count", counter_catalog::DBWR_CHECKPOINTS),
+];
 
 /// Gauges that say nothing from step to step.
 const CONSTANT: [&str; 2] = ["cache_blocks", "log_sequence"];

@@ -16,7 +16,7 @@ fn advice_r06_is_silent_while_the_log_keeps_up() {
 #[test]
 fn advice_r07_fires_on_a_rate_and_on_an_incomplete_checkpoint() {
     let mut run = fixtures::run();
-    add(&mut run, stats::REDO_LOG_SWITCHES, 2);
+    add(&mut run, counter_catalog::REDO_LOG_SWITCHES, 2);
     let mut long = build(&run);
     assert!(lacks(&long, "R7"), "20 s are no rate");
     long.interval.elapsed_s = 900.0.into();
@@ -30,7 +30,7 @@ fn advice_r07_fires_on_a_rate_and_on_an_incomplete_checkpoint() {
 #[test]
 fn advice_r07_is_silent_on_a_single_switch() {
     let mut run = fixtures::run();
-    add(&mut run, stats::REDO_LOG_SWITCHES, 1);
+    add(&mut run, counter_catalog::REDO_LOG_SWITCHES, 1);
     is_silent(&build(&run), "R7");
 }
 

@@ -12,10 +12,10 @@ mod writes;
 
 use super::*;
 use crate::record::build;
+use assay_measure::counter_catalog;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{Identity, Instance, LayerRow, OpRow, RequestLayers, Truth};
 use assay_measure::snapshot::{Actor, EventReading, Fact, Reading, RunData, SettingLine, WaitClass, merge_rows};
-use assay_measure::stats;
 use assay_testkit::fixtures;
 
 fn ids(record: &Record) -> Vec<String> {
@@ -72,7 +72,7 @@ fn waiting(name: &str, class: WaitClass, us: u64, n: u64) -> Record {
     build(&run)
 }
 
-fn add(run: &mut RunData, stat: assay_measure::stats::Stat, n: u64) {
+fn add(run: &mut RunData, stat: assay_measure::counter_catalog::Stat, n: u64) {
     run.end.stats.add(stat, n);
 }
 

@@ -91,7 +91,7 @@ fn advice_r16_is_silent_without_batches() {
 #[test]
 fn advice_r18_fires_when_all_is_cached_and_when_some_is() {
     let mut run = fixtures::run();
-    let reads = stats::PHYSICAL_READS_CACHE.name.to_owned();
+    let reads = counter_catalog::PHYSICAL_READS_CACHE.name.to_owned();
     let same = run.begin.stats.counters[&reads].clone();
     run.end.stats.counters.insert(reads, same);
     assert!(fires(&build(&run), "R18").text.contains("fits in the cache"));

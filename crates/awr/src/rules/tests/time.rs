@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn advice_r01_fires_when_execution_and_run_queue_are_most_of_db_time() {
     let mut run = fixtures::run();
-    add(&mut run, stats::RUN_QUEUE_TIME, 60_000_000_000);
+    add(&mut run, counter_catalog::RUN_QUEUE_TIME, 60_000_000_000);
     fires(&build(&run), "R1");
 }
 

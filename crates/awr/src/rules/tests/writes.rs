@@ -35,7 +35,7 @@ fn advice_r05_is_silent_on_other_durations() {
 #[test]
 fn advice_r19_fires_when_checkpoints_drive_the_writes() {
     let mut run = fixtures::run();
-    let name = stats::PHYSICAL_WRITES_NON_CHECKPOINT.name.to_owned();
+    let name = counter_catalog::PHYSICAL_WRITES_NON_CHECKPOINT.name.to_owned();
     run.end.stats.counters.insert(name, Reading::Count(3000));
     fires(&build(&run), "R19");
 }
@@ -43,7 +43,7 @@ fn advice_r19_fires_when_checkpoints_drive_the_writes() {
 #[test]
 fn no_advice_on_logs_and_checkpoints_where_sessions_only_read() {
     let mut run = fixtures::run();
-    let name = stats::PHYSICAL_WRITES_NON_CHECKPOINT.name.to_owned();
+    let name = counter_catalog::PHYSICAL_WRITES_NON_CHECKPOINT.name.to_owned();
     run.end.stats.counters.insert(name, Reading::Count(3000));
     let mut record = build(&run);
     for row in &mut record.instance.layers {

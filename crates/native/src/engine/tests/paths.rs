@@ -63,10 +63,10 @@ fn every_path_is_counted_and_the_sums_are_the_rings() {
     let stats = &data.drained.stats;
     let sum = |field: fn(&PathReading) -> u64| stats.paths.iter().map(field).sum::<u64>();
     for (stat, counted) in [
-        (stats::RING_READ_REQUESTS, sum(|path| path.read_requests)),
-        (stats::RING_READ_BYTES, sum(|path| path.read_bytes)),
-        (stats::RING_WRITE_REQUESTS, sum(|path| path.write_requests)),
-        (stats::RING_WRITE_BYTES, sum(|path| path.write_bytes)),
+        (counter_catalog::RING_READ_REQUESTS, sum(|path| path.read_requests)),
+        (counter_catalog::RING_READ_BYTES, sum(|path| path.read_bytes)),
+        (counter_catalog::RING_WRITE_REQUESTS, sum(|path| path.write_requests)),
+        (counter_catalog::RING_WRITE_BYTES, sum(|path| path.write_bytes)),
     ] {
         assert_eq!(stats.get(stat), Some(counted), "{}", stat.name);
     }

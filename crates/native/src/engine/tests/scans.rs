@@ -49,13 +49,18 @@ fn slob_22_streams_of_a_scan_read_each_block_of_its_table_once() {
         assert_eq!(op.kind, SCAN);
         assert_eq!((op.service.count(), op.rows), (operations, operations * 300));
         let blocks = operations * SCAN_BLOCKS;
-        for stat in [stats::SCAN_BLOCKS, stats::PHYSICAL_READS, stats::PHYSICAL_READS_DIRECT, stats::CONSISTENT_GETS] {
+        for stat in [
+            counter_catalog::SCAN_BLOCKS,
+            counter_catalog::PHYSICAL_READS,
+            counter_catalog::PHYSICAL_READS_DIRECT,
+            counter_catalog::CONSISTENT_GETS,
+        ] {
             assert_eq!(counted(&data, stat), blocks, "{}", stat.name);
         }
         // 37 requests of 8 blocks and one of 4; none of cf1, none through the cache.
-        assert_eq!(counted(&data, stats::PHYSICAL_READ_REQUESTS), operations * 38);
-        assert_eq!(counted(&data, stats::PHYSICAL_READS_CACHE), 0);
-        assert_eq!(counted(&data, stats::GETS_FROM_CACHE), 0);
+        assert_eq!(counted(&data, counter_catalog::PHYSICAL_READ_REQUESTS), operations * 38);
+        assert_eq!(counted(&data, counter_catalog::PHYSICAL_READS_CACHE), 0);
+        assert_eq!(counted(&data, counter_catalog::GETS_FROM_CACHE), 0);
         let stats = &data.drained.stats;
         assert_eq!(requests_of(stats, "direct path read"), (operations * 38, blocks * 8192));
         let waits: u64 =
@@ -74,9 +79,9 @@ fn a_small_scan_table_is_read_once_through_the_cache() {
     let given = [("CACHE_MB", "128"), ("SCAN_PARALLEL", "4")];
     let settings = scan_settings(&given);
     let data = run(dir.path(), &settings, &scans(1, 1, 5));
-    assert_eq!(counted(&data, stats::SCAN_BLOCKS), 5 * SCAN_BLOCKS);
-    assert_eq!(counted(&data, stats::PHYSICAL_READS_CACHE), SCAN_BLOCKS);
-    assert_eq!(counted(&data, stats::PHYSICAL_READS_DIRECT), 0);
+    assert_eq!(counted(&data, counter_catalog::SCAN_BLOCKS), 5 * SCAN_BLOCKS);
+    assert_eq!(counted(&data, counter_catalog::PHYSICAL_READS_CACHE), SCAN_BLOCKS);
+    assert_eq!(counted(&data, counter_catalog::PHYSICAL_READS_DIRECT), 0);
     let (requests, bytes) = requests_of(&data.drained.stats, "db file scattered read");
     assert_eq!((requests > 0, bytes % 8192), (true, 0));
     let fact = |name: &str| {
@@ -153,7 +158,7 @@ fn waits_and_requests_of_single_reads_are_as_many_at_both_layers() {
             let rows = stats.requests.iter();
             rows.filter(|row| row.direction == direction).map(|row| row.completions.count()).sum()
         };
-        assert_eq!(timed(Direction::Read), stats.get(stats::RING_READ_REQUESTS).unwrap());
+        assert_eq!(timed(Direction::Read), stats.get(counter_catalog::RING_READ_REQUESTS).unwrap());
         assert!(timed(Direction::Write) > 0);
     }
 }

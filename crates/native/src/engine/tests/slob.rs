@@ -67,13 +67,13 @@ fn slob_01_selects_read_work_unit_blocks_and_write_nothing() {
     let dir = prepared(2);
     let data = run(dir.path(), &uncached(&[]), &plan(2, 1, 50));
     assert_eq!(ops(&data, SELECT), 100);
-    assert_eq!(counted(&data, stats::PHYSICAL_READS), 100 * 64);
+    assert_eq!(counted(&data, counter_catalog::PHYSICAL_READS), 100 * 64);
     for stat in [
-        stats::PHYSICAL_WRITE_TOTAL_BYTES,
-        stats::REDO_SIZE,
-        stats::REDO_BYTES_WRITTEN,
-        stats::USER_COMMITS,
-        stats::DB_BLOCK_CHANGES,
+        counter_catalog::PHYSICAL_WRITE_TOTAL_BYTES,
+        counter_catalog::REDO_SIZE,
+        counter_catalog::REDO_BYTES_WRITTEN,
+        counter_catalog::USER_COMMITS,
+        counter_catalog::DB_BLOCK_CHANGES,
     ] {
         assert_eq!(counted(&data, stat), 0, "{}", stat.name);
     }
@@ -86,7 +86,7 @@ fn slob_02_updates_read_their_blocks_commit_each_and_dirty_no_others() {
     let data = run(dir.path(), &uncached(&[]), &plan);
     assert_eq!(ops(&data, UPDATE), 100);
     assert_eq!(ops(&data, SELECT), 0);
-    assert_eq!(counted(&data, stats::USER_COMMITS), 100);
+    assert_eq!(counted(&data, counter_catalog::USER_COMMITS), 100);
     assert_eq!(data_blocks(&data, "Buffer Cache Reads"), 100 * 64);
     let written = data_blocks(&data, "DBWR");
     assert!(written > 0 && written <= 100 * 64, "{written}");
@@ -100,8 +100,8 @@ fn slob_06_blocks_per_select_are_work_unit() {
         let plan = Plan { work_unit, ..plan(1, 1, 20) };
         let (data, rows) = traced(dir.path(), &uncached(&[]), &plan);
         let blocks = 20 * u64::from(work_unit);
-        assert_eq!(counted(&data, stats::PHYSICAL_READS), blocks);
-        assert_eq!(counted(&data, stats::CONSISTENT_GETS), blocks);
+        assert_eq!(counted(&data, counter_catalog::PHYSICAL_READS), blocks);
+        assert_eq!(counted(&data, counter_catalog::CONSISTENT_GETS), blocks);
         assert_eq!(rows.len(), 20);
         for row in rows {
             let Op::Select { first_key, width, .. } = row.op else { panic!("{row:?}") };
@@ -118,7 +118,7 @@ fn slob_08_updates_have_their_own_work_unit() {
     let plan = Plan { update_pct: 50, work_unit: 255, update_work_unit: 8, ..plan(1, 1, 100) };
     let data = run(dir.path(), &uncached(&[]), &plan);
     assert_eq!(ops(&data, UPDATE), 50);
-    assert_eq!(counted(&data, stats::ROWS_CHANGED), 50 * 8);
+    assert_eq!(counted(&data, counter_catalog::ROWS_CHANGED), 50 * 8);
     assert_eq!(data_blocks(&data, "Buffer Cache Reads"), 50 * 8 + 50 * 255);
 }
 
@@ -133,7 +133,7 @@ fn slob_14_the_hot_schema_gets_its_share_of_real_operations() {
         let expected = if session == 1 { 200 } else { 50 };
         assert_eq!(hot.count(), expected, "session {session}");
     }
-    assert_eq!(counted(&data, stats::ROWS_VISITED), 800 * 4);
+    assert_eq!(counted(&data, counter_catalog::ROWS_VISITED), 800 * 4);
 }
 
 #[test]
@@ -142,10 +142,10 @@ fn slob_18_heavy_changes_2432_bytes_a_row_and_lite_256() {
     let redo = |redo_stress, bytes: u64| {
         let plan = Plan { update_pct: 100, redo_stress, ..plan(1, 1, 20) };
         let data = run(dir.path(), &uncached(&[]), &plan);
-        let rows = counted(&data, stats::ROWS_CHANGED);
+        let rows = counted(&data, counter_catalog::ROWS_CHANGED);
         assert_eq!(rows, 20 * 64);
-        assert_eq!(counted(&data, stats::CHANGED_BYTES), rows * bytes);
-        counted(&data, stats::REDO_SIZE)
+        assert_eq!(counted(&data, counter_catalog::CHANGED_BYTES), rows * bytes);
+        counted(&data, counter_catalog::REDO_SIZE)
     };
     let (lite, heavy) = (redo(RedoStress::Lite, 256), redo(RedoStress::Heavy, 2432));
     assert!(heavy > 5 * lite, "{heavy} against {lite}");
@@ -183,8 +183,8 @@ fn slob_19_an_update_of_the_same_row_always_changes_it() {
             ..plan(1, 1, 2)
         };
         let data = run(dir.path(), &settings, &plan);
-        assert_eq!(counted(&data, stats::ROWS_CHANGED), 2000);
-        redo.insert(counted(&data, stats::REDO_SIZE));
+        assert_eq!(counted(&data, counter_catalog::ROWS_CHANGED), 2000);
+        redo.insert(counted(&data, counter_catalog::REDO_SIZE));
         let now = second_columns(dir.path());
         for before in &seen {
             let same = before.iter().zip(&now).filter(|(a, b)| a == b).count();
@@ -202,8 +202,8 @@ fn slob_20_commits_are_updates_or_a_tenth_of_them() {
     for (commit_every, commits) in [(1, 200), (10, 20)] {
         let plan = Plan { update_pct: 100, update_work_unit: 4, commit_every, ..plan(2, 1, 100) };
         let data = run(dir.path(), &uncached(&[]), &plan);
-        assert_eq!(counted(&data, stats::USER_COMMITS), commits);
-        assert_eq!(counted(&data, stats::ROWS_CHANGED), 800);
+        assert_eq!(counted(&data, counter_catalog::USER_COMMITS), commits);
+        assert_eq!(counted(&data, counter_catalog::ROWS_CHANGED), 800);
         check(dir.path(), &uncached(&[]));
     }
 }
@@ -253,7 +253,7 @@ fn slob_21_rows_blocks_and_leaves_stay_as_they_are_through_ten_times_as_many_upd
         ..plan(1, 1, 10)
     };
     let data = run(dir.path(), &settings, &plan);
-    assert_eq!(counted(&data, stats::ROWS_CHANGED), 10_000);
+    assert_eq!(counted(&data, counter_catalog::ROWS_CHANGED), 10_000);
     assert_eq!(sizes(dir.path()), files, "no file grew, shrank or came");
     let (rows_now, index_now) = blocks(dir.path());
     assert!(index_now == index, "the index is the same to the byte");
@@ -303,9 +303,9 @@ fn slob_22_scans_read_the_scan_table_and_nothing_else() {
     let plan = Plan { scan_pct: 100, ..plan(2, 1, 50) };
     let data = run(dir.path(), &uncached(&[]), &plan);
     assert_eq!(ops(&data, SCAN), 100);
-    assert_eq!(counted(&data, stats::PHYSICAL_READS), 1600);
-    assert_eq!(counted(&data, stats::SCAN_BLOCKS), 1600);
-    assert_eq!(counted(&data, stats::CONSISTENT_GETS), 1600);
+    assert_eq!(counted(&data, counter_catalog::PHYSICAL_READS), 1600);
+    assert_eq!(counted(&data, counter_catalog::SCAN_BLOCKS), 1600);
+    assert_eq!(counted(&data, counter_catalog::CONSISTENT_GETS), 1600);
 }
 
 #[test]
@@ -332,10 +332,10 @@ fn slob_29_waits_for_shared_blocks_are_contention_and_no_io() {
         .map(|event| event.waits.count())
         .sum();
     assert!(contended > 0);
-    assert_eq!(counted(&data, stats::USER_COMMITS), 800);
+    assert_eq!(counted(&data, counter_catalog::USER_COMMITS), 800);
     // Not as I/O: the waits of I/O are its requests, and no block is read twice for being shared.
     let single = waits(&data.drained.stats, "db file sequential read");
-    assert_eq!(single, counted(&data, stats::PHYSICAL_READ_REQUESTS));
+    assert_eq!(single, counted(&data, counter_catalog::PHYSICAL_READ_REQUESTS));
     let rows = data.drained.stats.io.iter();
     let waited: u64 = rows.filter(|row| row.function == "Buffer Cache Reads").map(|row| row.waits).sum();
     assert_eq!(waited, single);
@@ -346,10 +346,10 @@ fn slob_29_waits_for_shared_blocks_are_contention_and_no_io() {
         .filter(|row| row.function == "Buffer Cache Reads" && row.file_type == "Undo File")
         .map(|row| row.read_bytes / BLOCK_BYTES)
         .sum();
-    assert!(counted(&data, stats::PHYSICAL_READS_CACHE) - undo <= blocks);
+    assert!(counted(&data, counter_catalog::PHYSICAL_READS_CACHE) - undo <= blocks);
     // A block another session is reading is waited for and read once.
     let shared = waits(&data.drained.stats, "read by other session");
-    let found = counted(&data, stats::CACHE_SHARED_MISSES);
+    let found = counted(&data, counter_catalog::CACHE_SHARED_MISSES);
     assert!(found <= shared, "{found} of {shared}");
     check(dir.path(), &settings);
 }
@@ -377,8 +377,8 @@ fn slob_35_single_reads_one_block_at_a_time_and_batched_the_same_blocks_together
     let given = [("READ_MODE", "batched"), ("IO_DEPTH", "16")];
     let batched = run(dir.path(), &uncached(&given), &plan);
     for data in [&single, &batched] {
-        assert_eq!(counted(data, stats::PHYSICAL_READS), 50 * 64);
-        assert_eq!(counted(data, stats::PHYSICAL_READ_REQUESTS), 50 * 64);
+        assert_eq!(counted(data, counter_catalog::PHYSICAL_READS), 50 * 64);
+        assert_eq!(counted(data, counter_catalog::PHYSICAL_READ_REQUESTS), 50 * 64);
     }
     let waits_of = |data: &RunData, name| waits(&data.drained.stats, name);
     assert_eq!(waits_of(&single, "db file sequential read"), 50 * 64);
@@ -393,14 +393,14 @@ fn slob_36_hits_follow_the_size_of_the_cache() {
     let whole = settings(&[("SCALE", "2000"), ("CACHE_MB", "20"), ("INDEX", "computed")]);
     let passes = Plan { work_unit: 2000, ..plan(1, 1, 5) };
     let data = run(dir.path(), &whole, &passes);
-    assert_eq!(counted(&data, stats::CONSISTENT_GETS), 5 * 2000);
-    assert_eq!(counted(&data, stats::PHYSICAL_READS), 2000, "the first pass");
+    assert_eq!(counted(&data, counter_catalog::CONSISTENT_GETS), 5 * 2000);
+    assert_eq!(counted(&data, counter_catalog::PHYSICAL_READS), 2000, "the first pass");
     // 1.5625 MiB are 200 blocks.
     let tenth = settings(&[("SCALE", "2000"), ("CACHE_MB", "1.5625"), ("INDEX", "computed")]);
     let uniform = Plan { work_unit: 8, ..plan(1, 2, 2500) };
     let data = run(dir.path(), &tenth, &uniform);
-    let hits = counted(&data, stats::CACHE_HITS) as f64;
-    let ratio = 100.0 * hits / counted(&data, stats::GETS_FROM_CACHE) as f64;
+    let hits = counted(&data, counter_catalog::CACHE_HITS) as f64;
+    let ratio = 100.0 * hits / counted(&data, counter_catalog::GETS_FROM_CACHE) as f64;
     assert!((8.5..=11.5).contains(&ratio), "{ratio} %");
 }
 
@@ -409,11 +409,11 @@ fn slob_37_logical_reads_are_physical_reads_and_hits() {
     let dir = prepared(1);
     let half = settings(&[("SCALE", "2000"), ("CACHE_MB", "8"), ("INDEX", "computed")]);
     let data = run(dir.path(), &half, &plan(1, 1, 200));
-    let reads = counted(&data, stats::PHYSICAL_READS);
-    let hits = counted(&data, stats::CACHE_HITS);
+    let reads = counted(&data, counter_catalog::PHYSICAL_READS);
+    let hits = counted(&data, counter_catalog::CACHE_HITS);
     assert!(reads > 0 && hits > 0);
-    assert_eq!(counted(&data, stats::SESSION_LOGICAL_READS), reads + hits);
-    assert_eq!(counted(&data, stats::SESSION_LOGICAL_READS), 200 * 64);
-    assert_eq!(counted(&data, stats::EXECUTE_COUNT), 200);
-    assert_eq!(counted(&data, stats::PHYSICAL_READ_BYTES), reads * BLOCK_BYTES);
+    assert_eq!(counted(&data, counter_catalog::SESSION_LOGICAL_READS), reads + hits);
+    assert_eq!(counted(&data, counter_catalog::SESSION_LOGICAL_READS), 200 * 64);
+    assert_eq!(counted(&data, counter_catalog::EXECUTE_COUNT), 200);
+    assert_eq!(counted(&data, counter_catalog::PHYSICAL_READ_BYTES), reads * BLOCK_BYTES);
 }

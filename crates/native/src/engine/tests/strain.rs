@@ -29,7 +29,7 @@ fn a_tiny_cache_makes_updates_wait_for_free_buffers() {
     let settings = settings(&[("SCALE", "1000"), ("CACHE_MB", "0.5")]);
     prepare(dir.path(), &settings, 2);
     let data = run(dir.path(), &settings, &updates(2, 8, 60));
-    assert_eq!(counted(&data, stats::USER_COMMITS), 960);
+    assert_eq!(counted(&data, counter_catalog::USER_COMMITS), 960);
     assert!(waits(&data, "free buffer waits") > 0);
     check(dir.path(), &settings);
 }
@@ -40,8 +40,8 @@ fn many_sessions_share_log_writes() {
     let settings = settings(&[("SCALE", "1000"), ("CACHE_MB", "64")]);
     prepare(dir.path(), &settings, 2);
     let data = run(dir.path(), &settings, &updates(2, 32, 30));
-    let commits = counted(&data, stats::USER_COMMITS);
-    let writes = counted(&data, stats::REDO_WRITES);
+    let commits = counted(&data, counter_catalog::USER_COMMITS);
+    let writes = counted(&data, counter_catalog::REDO_WRITES);
     assert_eq!(commits, 1920);
     assert!(writes < commits, "{writes} log writes of {commits} commits");
     check(dir.path(), &settings);
@@ -53,7 +53,7 @@ fn sync_commits_have_a_log_write_each() {
     let settings = settings(&[("SCALE", "1000"), ("CACHE_MB", "64"), ("COMMIT_MODE", "sync")]);
     prepare(dir.path(), &settings, 2);
     let data = run(dir.path(), &settings, &updates(2, 4, 30));
-    let writes = counted(&data, stats::REDO_WRITES);
+    let writes = counted(&data, counter_catalog::REDO_WRITES);
     assert!(writes >= 240, "{writes} log writes of 240 commits");
 }
 
@@ -142,7 +142,7 @@ fn sessions_that_stop_with_a_transaction_open_let_the_others_end() {
         let data = run(dir.path(), &settings, &uneven);
         // Fifteen operations each, ten to a commit: the last five are committed at log-off, if not before.
         assert!(data.per_session.iter().all(|session| session.ops == 15));
-        assert!(counted(&data, stats::USER_COMMITS) >= 32);
+        assert!(counted(&data, counter_catalog::USER_COMMITS) >= 32);
     }
     check(dir.path(), &settings);
 }

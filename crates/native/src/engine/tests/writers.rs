@@ -58,8 +58,8 @@ fn several_writers_share_the_work_and_the_data_set_closes_clean() {
         let data = execute(&plan, &*engine, &clock, &stop, &mut threads, options).unwrap();
         drop(engine);
         assert_eq!(data.verdict, Verdict::Complete);
-        assert_eq!(counted(&data, stats::USER_COMMITS), 1600);
-        assert!(counted(&data, stats::REDO_LOG_SWITCHES) > 2);
+        assert_eq!(counted(&data, counter_catalog::USER_COMMITS), 1600);
+        assert!(counted(&data, counter_catalog::REDO_LOG_SWITCHES) > 2);
         // No other test has more than one writer, so these three are this engine's.
         for number in 1..4 {
             let name = format!("assay-dbw{number}");
@@ -81,13 +81,13 @@ fn a_batch_keeps_its_limits() {
         let mut given = given.to_vec();
         given.extend([("DB_WRITER_BATCH", "3"), ("DB_WRITER_COALESCE_BYTES", limit)]);
         let data = run(dir.path(), &settings(&given), &sequential);
-        let requests = counted(&data, stats::PHYSICAL_WRITE_REQUESTS);
-        let submits = counted(&data, stats::DBWR_SUBMITS);
+        let requests = counted(&data, counter_catalog::PHYSICAL_WRITE_REQUESTS);
+        let submits = counted(&data, counter_catalog::DBWR_SUBMITS);
         assert!(requests <= 3 * submits, "{requests} of {submits} batches");
         let row = data.drained.stats.io.iter();
         let large: u64 = row.filter(|row| row.function == "DBWR").map(|row| row.large_write_requests).sum();
         assert_eq!(large, 0, "none reaches 128 KiB");
-        counted(&data, stats::PHYSICAL_WRITES) as f64 / requests as f64
+        counted(&data, counter_catalog::PHYSICAL_WRITES) as f64 / requests as f64
     };
     // A request is never smaller than a block.
     assert_eq!(per_request("4096"), 1.0);
@@ -137,7 +137,7 @@ fn trickle(dir: &Path, rate_per_s: u64, seconds: f64, given: &[(&str, &str)]) ->
 
 /// Buffers written for checkpoints, and dirty ones, when the window ended.
 fn at_the_end(data: &RunData) -> (u64, u64) {
-    let written = data.end.stats.get(stats::DBWR_CHECKPOINT_BUFFERS).unwrap();
+    let written = data.end.stats.get(counter_catalog::DBWR_CHECKPOINT_BUFFERS).unwrap();
     (written, data.end.stats.gauges["dirty_buffers"])
 }
 
@@ -171,15 +171,15 @@ fn a_copy_is_a_clone_only_if_its_block_changed_meanwhile() {
     let options = Options { calibrate: false, ..Options::default() };
     execute(&calm, &*engine, &clock, &stop, &mut Unobserved, options).unwrap();
     let written = engine.sample();
-    assert_eq!(written.get(stats::WRITE_CLONES), Some(0));
-    assert!(written.get(stats::PHYSICAL_WRITES_FROM_CACHE).unwrap() > 0);
+    assert_eq!(written.get(counter_catalog::WRITE_CLONES), Some(0));
+    assert!(written.get(counter_catalog::PHYSICAL_WRITES_FROM_CACHE).unwrap() > 0);
     drop(engine);
     // The undo blocks and rows of a cache full of changes change while they are written.
     let busy =
         settings(&[("SCALE", "1000"), ("CACHE_MB", "64"), ("FAST_START_IO_TARGET", "1"), ("COMMIT_MODE", "none")]);
     let data = run(dir.path(), &busy, &updates(1, 8, 300));
-    let clones = counted(&data, stats::WRITE_CLONES);
-    let written = counted(&data, stats::PHYSICAL_WRITES_FROM_CACHE);
+    let clones = counted(&data, counter_catalog::WRITE_CLONES);
+    let written = counted(&data, counter_catalog::PHYSICAL_WRITES_FROM_CACHE);
     assert!(clones > 0 && clones < written, "{clones} of {written}");
     check(dir.path(), &busy);
 }
@@ -192,10 +192,10 @@ fn redo_nobody_waits_for_is_written_after_three_seconds() {
     let data = trickle(dir.path(), 40, 4.5, &[("COMMIT_MODE", "none")]);
     // A commit asks for nothing, the pending redo is far from 1 MiB, and no block is written.
     let at_end = &data.end.stats;
-    assert!(at_end.get(stats::REDO_SIZE).unwrap() < 1 << 20);
-    assert!(at_end.get(stats::REDO_WRITES).unwrap() >= 1);
-    assert!(at_end.get(stats::REDO_BYTES_WRITTEN).unwrap() > 0);
-    assert_eq!(at_end.get(stats::PHYSICAL_WRITES), Some(0));
+    assert!(at_end.get(counter_catalog::REDO_SIZE).unwrap() < 1 << 20);
+    assert!(at_end.get(counter_catalog::REDO_WRITES).unwrap() >= 1);
+    assert!(at_end.get(counter_catalog::REDO_BYTES_WRITTEN).unwrap() > 0);
+    assert_eq!(at_end.get(counter_catalog::PHYSICAL_WRITES), Some(0));
 }
 
 #[test]
@@ -223,9 +223,12 @@ fn every_log_block_size_and_io_mode_works_and_says_what_it_came_to() {
         assert!(tmpfs || value("io_mode_achieved").starts_with(begins), "{mode}: {}", value("io_mode_achieved"));
         drop(engine);
         let data = run(dir.path(), &settings, &plan);
-        assert_eq!(counted(&data, stats::USER_COMMITS), 120);
+        assert_eq!(counted(&data, counter_catalog::USER_COMMITS), 120);
         let bytes: u64 = log_block.parse().unwrap();
-        assert_eq!(counted(&data, stats::REDO_BYTES_WRITTEN), counted(&data, stats::REDO_BLOCKS_WRITTEN) * bytes);
+        assert_eq!(
+            counted(&data, counter_catalog::REDO_BYTES_WRITTEN),
+            counted(&data, counter_catalog::REDO_BLOCKS_WRITTEN) * bytes
+        );
         check(dir.path(), &settings);
     }
 }

@@ -52,7 +52,7 @@ fn efficiency(info: &CpuInfo) -> Drawn {
     let note = "Rate divided by (threads times the rate of one thread). Below 0.8 more threads gain little.";
     let mut chart =
         over("c-efficiency", "Efficiency against threads", note, Axis::of("threads", ""), Axis::of("efficiency", ""));
-    chart.limits = vec![assay_measure::chart::Mark { at: 0.8, text: "0.8".to_owned() }];
+    chart.limits = vec![assay_measure::chart::ChartMark { at: 0.8, text: "0.8".to_owned() }];
     by_kernel(chart, info, &|row| row.efficiency_ratio.value())
 }
 

@@ -8,7 +8,7 @@ use super::steadiness;
 use crate::conditions::{Conditions, NOT_EXPOSED, OURS_PCT};
 use crate::load::LoadInfo;
 use assay_measure::record::Figure;
-use assay_measure::sample::{half_width, mean, median, stddev};
+use assay_measure::statistics::{half_width, mean, median, stddev};
 
 pub(super) const STOPPED: &str = "the probe was stopped before";
 /// Largest number of threads that still pays.

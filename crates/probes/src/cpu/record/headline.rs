@@ -4,7 +4,7 @@ use super::info::{CpuInfo, KernelRow};
 use super::steadiness::UNSTEADY_PCT;
 use assay_measure::cpu;
 use assay_measure::facts::CPU_MODEL;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::record::{Figure, Part, Record};
 use assay_measure::units::{fixed, many};
 
@@ -31,7 +31,7 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
             verbatim: crate::load::block(&[(CpuInfo::NAME, soak)]),
             limit: limit(record, info),
             next: Vec::new(),
-            again: again(record),
+            rerun_command: rerun_command(record),
         };
     }
     let widest = info.kernels.iter().map(|row| row.threads_count).max().unwrap_or(0);
@@ -42,11 +42,11 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
     let pair = |title, name: &str, per: f64, unit: &str| {
         let told = |threads: u64, whose: &str| {
             let per_s = of(name, threads).map_or_else(Figure::default, |row| row.per_s.scaled(per));
-            Told::new(&per_s, &format!("{unit} {whose}"))
+            HeadlineFigure::new(&per_s, &format!("{unit} {whose}"))
         };
         let all = (widest > 1).then(|| told(widest, "by all"));
         let told = std::iter::once(told(1, "by one CPU")).chain(all).collect();
-        Line::told(title, told)
+        HeadlineLine::told(title, told)
     };
     Headline {
         tested: format!("{cpus} ({model}), kernels {}.", info.kernel_set),
@@ -59,7 +59,7 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
         ],
         steadiness: steadiness(info),
         verbatim: Vec::new(),
-        again: again(record),
+        rerun_command: rerun_command(record),
         limit: limit(record, info),
         next: vec![Next::new("assay cpu --cpu 0 --timeout 10m", "shows whether the clock holds under a long load")],
     }
@@ -96,8 +96,8 @@ fn switch(info: &CpuInfo) -> Figure {
     found.map_or_else(Figure::default, |row| row.ns.clone())
 }
 
-fn line(title: &'static str, figure: &Figure, unit: &str) -> Line {
-    Line::told(title, vec![Told::new(figure, unit)])
+fn line(title: &'static str, figure: &Figure, unit: &str) -> HeadlineLine {
+    HeadlineLine::told(title, vec![HeadlineFigure::new(figure, unit)])
 }
 
 fn steadiness(info: &CpuInfo) -> String {

@@ -1,7 +1,7 @@
 //! Whether the repetitions of a kernel agree, and what moved with them where they do not.
 
 use super::super::reading::ShotReading;
-use assay_measure::sample::mean;
+use assay_measure::statistics::mean;
 
 /// Above this coefficient of variation a kernel is called unsteady, %.
 pub(super) const UNSTEADY_PCT: f64 = 3.0;

@@ -1,7 +1,7 @@
 //! Charts of memory.
 
 use super::super::info::{LadderRow, MemoryInfo};
-use assay_measure::chart::{Axis, Chart, Drawn, Mark, Stroke, Trace};
+use assay_measure::chart::{Axis, Chart, ChartMark, Drawn, Stroke, Trace};
 use assay_measure::palette::nth;
 use assay_measure::units::size;
 
@@ -40,10 +40,10 @@ fn ladder(info: &MemoryInfo, spacing: &str) -> Drawn {
         let ns = own.map(|row| row.ns_p50.value()).collect();
         Trace::new(&format!("{pages} pages"), Stroke::Joined, nth(at), ns).at(x)
     });
-    let marks = info
-        .caches
-        .iter()
-        .map(|cache| Mark { at: cache.bytes as f64 / 1024.0, text: format!("{} {}", cache.name, size(cache.bytes)) });
+    let marks = info.caches.iter().map(|cache| ChartMark {
+        at: cache.bytes as f64 / 1024.0,
+        text: format!("{} {}", cache.name, size(cache.bytes)),
+    });
     let chart = Chart {
         id: id.to_owned(),
         title: title.to_owned(),

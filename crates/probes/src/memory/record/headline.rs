@@ -4,7 +4,7 @@ use super::super::info::{BandwidthRow, MemoryInfo, SaturationRow};
 use super::metrics::widest;
 use super::{UNSTEADY_PCT, beyond_caches, huge};
 use assay_measure::facts::CPU_MODEL;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::record::{Figure, Part, Record};
 use assay_measure::units::{fixed, many, size};
 
@@ -27,7 +27,7 @@ pub(super) fn of(record: &Record, info: &MemoryInfo) -> Headline {
         ],
         steadiness: steadiness(info),
         verbatim: Vec::new(),
-        again: again(record),
+        rerun_command: rerun_command(record),
         limit: limit(record, info),
         next: next(info),
     }
@@ -42,7 +42,7 @@ fn next(info: &MemoryInfo) -> Vec<Next> {
     next
 }
 
-fn bandwidth(info: &MemoryInfo, title: &'static str, kernel: &str, stores: &str) -> Line {
+fn bandwidth(info: &MemoryInfo, title: &'static str, kernel: &str, stores: &str) -> HeadlineLine {
     let of = |wanted: &dyn Fn(&BandwidthRow) -> bool| {
         let is_it = |row: &&BandwidthRow| row.kernel == kernel && row.stores == stores && wanted(row);
         let found = info.bandwidth.iter().find(is_it);
@@ -56,43 +56,43 @@ fn bandwidth(info: &MemoryInfo, title: &'static str, kernel: &str, stores: &str)
     let mut told = Vec::new();
     if widest > 1 {
         let all = of(&|row| row.threads_count == widest);
-        told.push(Told::new(&all, &format!("GB/s by all {widest} CPUs")));
+        told.push(HeadlineFigure::new(&all, &format!("GB/s by all {widest} CPUs")));
     }
-    told.push(Told::new(&of(&|row| row.threads_count == 1), &format!("GB/s by one{what}")));
-    Line::told(title, told)
+    told.push(HeadlineFigure::new(&of(&|row| row.threads_count == 1), &format!("GB/s by one{what}")));
+    HeadlineLine::told(title, told)
 }
 
-fn latency(info: &MemoryInfo) -> Line {
+fn latency(info: &MemoryInfo) -> HeadlineLine {
     let of = |pages: &str, name: &str| {
         let row = beyond_caches(info, pages);
         let bytes = row.map_or(0, |row| row.bytes);
         let unit = format!("ns in {} of {name}", size(bytes));
-        Told::new(&super::latency(info, pages), &unit)
+        HeadlineFigure::new(&super::latency(info, pages), &unit)
     };
     let mut told = vec![of("4k", "4 KiB pages")];
     told.extend(huge(info).map(|pages| of(pages, &format!("huge pages ({pages})"))));
-    Line::told("Latency", told)
+    HeadlineLine::told("Latency", told)
 }
 
 /// Latencies of the caches, in huge pages where there are any.
-fn caches(info: &MemoryInfo) -> Line {
+fn caches(info: &MemoryInfo) -> HeadlineLine {
     let pages = huge(info).unwrap_or("4k");
     let of = info.plateaus.iter().filter(|row| row.pages == pages);
     let known = of.filter(|row| row.level.starts_with('L'));
     let told = known.map(|row| {
         let unit = format!("ns {} (to {})", row.level, size(row.to_bytes));
-        Told::new(&row.latency_ns_p50, &unit)
+        HeadlineFigure::new(&row.latency_ns_p50, &unit)
     });
-    Line::of("Caches", told.collect(), "n/a (no flat part found)")
+    HeadlineLine::of("Caches", told.collect(), "n/a (no flat part found)")
 }
 
-fn faults(info: &MemoryInfo) -> Line {
+fn faults(info: &MemoryInfo) -> HeadlineLine {
     let one = info.faults.iter().filter(|row| row.threads_count == 1);
     let told = one.map(|row| {
         let unit = format!("GB/s of fresh memory by one CPU in {} pages", row.pages);
-        Told::new(&row.first_touch_gb_per_s, &unit)
+        HeadlineFigure::new(&row.first_touch_gb_per_s, &unit)
     });
-    Line::told("First touch", told.take(2).collect())
+    HeadlineLine::told("First touch", told.take(2).collect())
 }
 
 /// The host's share first; then what more threads bring.
@@ -153,10 +153,10 @@ fn steadiness(info: &MemoryInfo) -> String {
 fn of_load(record: &Record, info: &MemoryInfo, host: &str) -> Headline {
     let soaked = info.soaked.clone().unwrap_or_default();
     let errors = Figure::Count(info.verification_errors_count);
-    let one = |title, figure: &Figure, unit: &str| Line::told(title, vec![Told::new(figure, unit)]);
+    let one = |title, figure: &Figure, unit: &str| HeadlineLine::told(title, vec![HeadlineFigure::new(figure, unit)]);
     let mut headline = Headline {
         rows: vec![one("Wrong words", &errors, "")],
-        again: again(record),
+        rerun_command: rerun_command(record),
         limit: Limit::unknown("a memory load does not measure the speed of memory"),
         ..Headline::default()
     };

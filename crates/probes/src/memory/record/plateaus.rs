@@ -2,7 +2,7 @@
 
 use super::super::info::{CacheRow, LadderRow, PlateauRow};
 use assay_measure::record::Figure;
-use assay_measure::sample::median;
+use assay_measure::statistics::median;
 
 pub(super) const MEMORY: &str = "memory";
 /// A step that is dearer than the one before by more leads off a plateau.

@@ -10,8 +10,8 @@ use crate::network::results::StreamEnd;
 use assay_measure::identity::{IdentityRule, Scope};
 use assay_measure::plain::slug;
 use assay_measure::record::{Figure, Identity, Record, Series};
-use assay_measure::sample::{mean, stddev};
 use assay_measure::snapshot::{RunData, Verdict};
+use assay_measure::statistics::{mean, stddev};
 
 /// Builds the record. `run` brings the labels and the host's facts; of the measurements in it nothing is read.
 pub(in crate::network) fn build(run: &RunData, readings: &NetReadings) -> Record {

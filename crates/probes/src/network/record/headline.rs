@@ -3,14 +3,14 @@
 use super::info::{NetworkInfo, StreamInfo, rate};
 use super::limit;
 use super::metrics::{busiest, exact_loss, side_of};
-use assay_measure::kind::{Headline, Line, Next, Told, again, beside};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Next, beside, rerun_command};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, many, size};
 
 const NOT_TOLD: &str = "n/a (the other end did not report it)";
 
-fn words(title: &'static str, text: String) -> Line {
-    Line::of(title, Vec::new(), &text)
+fn words(title: &'static str, text: String) -> HeadlineLine {
+    HeadlineLine::of(title, Vec::new(), &text)
 }
 
 /// `TCP, 4 streams, both ways`
@@ -43,7 +43,7 @@ pub(super) fn of(record: &Record, info: &NetworkInfo) -> Headline {
         steadiness: steadiness(record),
         limit: limit::of(record, info),
         next: next(record, info),
-        again: again(record),
+        rerun_command: rerun_command(record),
         ..Headline::default()
     }
 }
@@ -56,15 +56,15 @@ fn title(info: &NetworkInfo, way: bool, one: &'static str, there: &'static str, 
     }
 }
 
-fn arrived(info: &NetworkInfo, way: bool) -> Line {
+fn arrived(info: &NetworkInfo, way: bool) -> HeadlineLine {
     let streams: Vec<&StreamInfo> = info.way(way).map(|(_, stream)| stream).collect();
     let got = side_of(&streams, false);
     let sent = side_of(&streams, true);
     let told = got.map_or_else(Vec::new, |got| {
         let bits = rate(got.bytes, got.seconds);
         vec![
-            Told::new(&Figure::decimal(bits / 1e6), "Mbit/s"),
-            Told::new(&Figure::decimal(bits / 8.0 / 1_048_576.0), "MiB/s"),
+            HeadlineFigure::new(&Figure::decimal(bits / 1e6), "Mbit/s"),
+            HeadlineFigure::new(&Figure::decimal(bits / 8.0 / 1_048_576.0), "MiB/s"),
         ]
     });
     let otherwise = match sent {
@@ -74,10 +74,10 @@ fn arrived(info: &NetworkInfo, way: bool) -> Line {
         ),
         None => NOT_TOLD.to_owned(),
     };
-    Line::of(title(info, way, "Arrived", "Arrived there", "Arrived here"), told, &otherwise)
+    HeadlineLine::of(title(info, way, "Arrived", "Arrived there", "Arrived here"), told, &otherwise)
 }
 
-fn sent(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> Line {
+fn sent(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> HeadlineLine {
     let title = title(info, way, "TCP", "TCP there", "TCP here");
     let Some(sent) = side_of(streams, true) else {
         return words(title, NOT_TOLD.to_owned());
@@ -99,7 +99,7 @@ fn sent(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> Line {
     words(title, parts.join(", "))
 }
 
-fn lost(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> Line {
+fn lost(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> HeadlineLine {
     let title = title(info, way, "Lost", "Lost there", "Lost here");
     let got = side_of(streams, false);
     let jitter = got.as_ref().map(|got| format!(", jitter {} ms", fixed(1e3 * got.jitter_s, 3)));
@@ -118,7 +118,7 @@ fn lost(info: &NetworkInfo, way: bool, streams: &[&StreamInfo]) -> Line {
     words(title, text)
 }
 
-fn cpus(info: &NetworkInfo) -> Line {
+fn cpus(info: &NetworkInfo) -> HeadlineLine {
     let side = |name: &str, total: Option<f64>, thread: Option<f64>| {
         let total = total?;
         let busiest = thread.map_or_else(String::new, |pct| format!(", busiest stream {} %", fixed(pct, 0)));

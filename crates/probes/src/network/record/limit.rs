@@ -6,7 +6,7 @@ use crate::network::results::StreamEnd;
 use assay_measure::cpu;
 use assay_measure::kind::Limit;
 use assay_measure::record::Record;
-use assay_measure::sample::{mean, stddev};
+use assay_measure::statistics::{mean, stddev};
 use assay_measure::units::{fixed, size};
 
 /// A thread that uses more of its CPU than this has no more to give, %.

@@ -9,8 +9,8 @@ use crate::ping::loaded::Loaded;
 use assay_measure::identity::{IdentityRule, Scope};
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Identity, Latency, Record, Series, percentile_us};
-use assay_measure::sample::{mean, stddev};
 use assay_measure::snapshot::{RunData, Verdict};
+use assay_measure::statistics::{mean, stddev};
 
 /// Builds the record. `run` brings the labels and the host's facts; of the measurements in it nothing is read.
 pub(in crate::ping) fn build(run: &RunData, readings: &PingReadings) -> Record {

@@ -2,13 +2,13 @@
 
 use super::info::{LoadedInfo, PingInfo};
 use assay_measure::cpu;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, again, beside};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, beside, rerun_command};
 use assay_measure::record::{Figure, Latency, Record};
 use assay_measure::section::number;
 use assay_measure::units::fixed;
 
-fn words(title: &'static str, text: String) -> Line {
-    Line::of(title, Vec::new(), &text)
+fn words(title: &'static str, text: String) -> HeadlineLine {
+    HeadlineLine::of(title, Vec::new(), &text)
 }
 
 /// The method, and where it goes.
@@ -21,9 +21,9 @@ pub(super) fn method(info: &PingInfo) -> String {
     }
 }
 
-fn told(latency: &Latency) -> Vec<Told> {
+fn told(latency: &Latency) -> Vec<HeadlineFigure> {
     let all = [(&latency.us_p50, "us median"), (&latency.us_p99, "us p99"), (&latency.us_max, "us at most")];
-    all.into_iter().map(|(figure, unit)| Told::new(figure, unit)).collect()
+    all.into_iter().map(|(figure, unit)| HeadlineFigure::new(figure, unit)).collect()
 }
 
 /// The headline.
@@ -33,10 +33,10 @@ pub(super) fn of(record: &Record, info: &PingInfo) -> Headline {
         0.0 => "each after the previous reply".to_owned(),
         rate => format!("{} per second on schedule", fixed(rate, if rate < 10.0 { 1 } else { 0 })),
     };
-    let mut rows = vec![Line::of("Round trip", told(&info.service), none)];
-    rows.push(Line::of("Since due", told(&info.response), none));
+    let mut rows = vec![HeadlineLine::of("Round trip", told(&info.service), none)];
+    rows.push(HeadlineLine::of("Since due", told(&info.response), none));
     if !info.server.hist_ns.is_empty() {
-        rows.push(Line::of("Without server", told(&info.network), none));
+        rows.push(HeadlineLine::of("Without server", told(&info.network), none));
     }
     rows.extend(info.loaded.as_ref().map(|loaded| under_load(info, loaded)));
     rows.push(words(
@@ -66,23 +66,23 @@ pub(super) fn of(record: &Record, info: &PingInfo) -> Headline {
         steadiness: steadiness(record, info),
         limit: limit(record, info),
         next: next(record, info),
-        again: again(record),
+        rerun_command: rerun_command(record),
         ..Headline::default()
     }
 }
 
 /// What a stream beside them does to the requests.
-fn under_load(info: &PingInfo, loaded: &LoadedInfo) -> Line {
+fn under_load(info: &PingInfo, loaded: &LoadedInfo) -> HeadlineLine {
     let mut told = told(&loaded.service);
     if let Some(bits_per_s) = loaded.stream_bits_per_s.value() {
-        told.push(Told::new(&Figure::decimal(bits_per_s / 1e6), "Mbit/s beside it"));
+        told.push(HeadlineFigure::new(&Figure::decimal(bits_per_s / 1e6), "Mbit/s beside it"));
     }
     let without_us = info.service.us_p50.value().unwrap_or_default();
     let times = loaded.service.us_p50.per(without_us, "no median without it");
     if times.value().is_some() {
-        told.push(Told::new(&times, "times the median without"));
+        told.push(HeadlineFigure::new(&times, "times the median without"));
     }
-    Line::of("Under load", told, "n/a (no request was answered beside the stream)")
+    HeadlineLine::of("Under load", told, "n/a (no request was answered beside the stream)")
 }
 
 /// Whose time a round trip is.

@@ -1,8 +1,8 @@
 //! Whether the messages ran into a cap: a count per second that stays constant from one second on.
 
 use super::info::{Cap, SecondRow};
-use assay_measure::sample::{mean, median};
-use assay_measure::steady::{Sides, Sums, segments};
+use assay_measure::statistics::{mean, median};
+use assay_measure::steady::{SplitSides, Sums, segments};
 
 /// Fewest seconds on either side of a change of level.
 pub(super) const LEVEL_SECONDS: usize = 5;
@@ -26,7 +26,7 @@ pub(super) fn find(seconds: &[SecondRow], elapsed_s: f64) -> Option<Cap> {
         return None;
     }
     let sums = Sums::new(&rates);
-    let score = |sides: &Sides| {
+    let score = |sides: &SplitSides| {
         let ((left, right), (a, b)) = (sides.counts, sides.means);
         let within = sides.squares / (left + right - 2.0);
         let error = (within * (1.0 / left + 1.0 / right)).sqrt();

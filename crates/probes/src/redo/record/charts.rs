@@ -2,7 +2,7 @@
 
 use super::info::RedoInfo;
 use super::whole;
-use assay_measure::chart::{Axis, Chart, Drawn, Mark, Stroke, Trace, buckets};
+use assay_measure::chart::{Axis, Chart, ChartMark, Drawn, Stroke, Trace, buckets};
 use assay_measure::palette::{BLUE, ORANGE, nth};
 
 pub(super) fn all(info: &RedoInfo) -> Vec<Drawn> {
@@ -22,7 +22,7 @@ fn ends(info: &RedoInfo) -> Vec<f64> {
 
 fn rate(info: &RedoInfo) -> Drawn {
     let y = whole(info).iter().map(|row| Some(row.messages_count as f64));
-    let mark = info.cap.iter().map(|cap| Mark { at: cap.at_s, text: format!("cap of {:.0}/s", cap.per_s) });
+    let mark = info.cap.iter().map(|cap| ChartMark { at: cap.at_s, text: format!("cap of {:.0}/s", cap.per_s) });
     let chart = Chart {
         id: "c-redo-rate".to_owned(),
         title: "Messages per second".to_owned(),

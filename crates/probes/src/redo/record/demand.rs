@@ -1,7 +1,7 @@
 //! The report on compression, on commits that share messages, and on the requested workload.
 
 use super::info::RedoInfo;
-use assay_measure::kind::{Line, Told};
+use assay_measure::kind::{HeadlineFigure, HeadlineLine};
 use assay_measure::record::metric::{Better, Group, lower, plain};
 use assay_measure::record::{Advice, Figure, Metric, Record};
 use assay_measure::rule::Rule;
@@ -79,34 +79,34 @@ pub(super) fn metrics(info: &RedoInfo) -> Vec<Metric> {
 }
 
 /// Lines of the answer.
-pub(super) fn rows(info: &RedoInfo) -> Vec<Line> {
+pub(super) fn rows(info: &RedoInfo) -> Vec<HeadlineLine> {
     let mut rows = Vec::new();
     let nothing = "n/a (nothing was acknowledged)";
     if let Some(verdict) = Verdict::of(info) {
         let told = vec![
-            Told::new(&Figure::decimal(verdict.carried_ratio), "times its writes/s"),
-            Told::new(&Figure::decimal(verdict.required_mbit_per_s), "Mbit/s of bandwidth are needed"),
-            Told::new(&Figure::decimal(verdict.measured_mbit_per_s), "Mbit/s were moved"),
+            HeadlineFigure::new(&Figure::decimal(verdict.carried_ratio), "times its writes/s"),
+            HeadlineFigure::new(&Figure::decimal(verdict.required_mbit_per_s), "Mbit/s of bandwidth are needed"),
+            HeadlineFigure::new(&Figure::decimal(verdict.measured_mbit_per_s), "Mbit/s were moved"),
         ];
-        let mut line = Line::of("Workload", told, nothing);
+        let mut line = HeadlineLine::of("Workload", told, nothing);
         line.lead = format!("{}: ", verdict.word());
         rows.push(line);
     }
     if is_grouped(info) {
         let told = vec![
-            Told::new(&commits_per_s(info), "commits/s"),
-            Told::new(&commits_per_message(info), "in a message on average"),
-            Told::new(&info.group_bytes_max, "bytes in the longest"),
+            HeadlineFigure::new(&commits_per_s(info), "commits/s"),
+            HeadlineFigure::new(&commits_per_message(info), "in a message on average"),
+            HeadlineFigure::new(&info.group_bytes_max, "bytes in the longest"),
         ];
-        rows.push(Line::of("Group commit", told, nothing));
+        rows.push(HeadlineLine::of("Group commit", told, nothing));
     }
     if is_packed(info) {
         let told = vec![
-            Told::new(&ratio(info), "times smaller"),
-            Told::new(&pack_cpu_us(info), "us of CPU for each message"),
-            Told::new(&wire_bytes_per_s(info).scaled(1e-6), "MB/s on the wire"),
+            HeadlineFigure::new(&ratio(info), "times smaller"),
+            HeadlineFigure::new(&pack_cpu_us(info), "us of CPU for each message"),
+            HeadlineFigure::new(&wire_bytes_per_s(info).scaled(1e-6), "MB/s on the wire"),
         ];
-        rows.push(Line::of("Compression", told, nothing));
+        rows.push(HeadlineLine::of("Compression", told, nothing));
     }
     rows
 }

@@ -2,7 +2,7 @@
 
 use super::info::{RedoInfo, StandbyInfo};
 use assay_measure::cpu;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, again, beside};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, beside, rerun_command};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, size, thousands};
 
@@ -13,7 +13,7 @@ pub(super) fn of(record: &Record, info: &RedoInfo) -> Headline {
         rows: rows(record, info),
         steadiness: steadiness(record),
         verbatim: super::compat::tail(info),
-        again: again(record),
+        rerun_command: rerun_command(record),
         limit: limit(record, info),
         next: next(record, info),
     }
@@ -42,27 +42,27 @@ fn tested(info: &RedoInfo) -> String {
     format!("Redo transport {} to {}: {what}{compress}, {write}{rule}.", info.mode.to_uppercase(), names.join(", "))
 }
 
-fn rows(record: &Record, info: &RedoInfo) -> Vec<Line> {
+fn rows(record: &Record, info: &RedoInfo) -> Vec<HeadlineLine> {
     let metric = |key: &str| {
         let found = assay_measure::record::metric::find(&record.metrics, key);
         found.map_or_else(Figure::default, |metric| metric.value.clone())
     };
-    let rate = Line::of(
+    let rate = HeadlineLine::of(
         "Rate",
         vec![
-            Told::new(&metric("redo_transport_per_s"), "messages/s"),
-            Told::new(&metric("redo_transport_bytes_per_s").scaled(1e-6), "MB/s with headers"),
+            HeadlineFigure::new(&metric("redo_transport_per_s"), "messages/s"),
+            HeadlineFigure::new(&metric("redo_transport_bytes_per_s").scaled(1e-6), "MB/s with headers"),
         ],
         "n/a (nothing was acknowledged)",
     );
     let mut rows = vec![rate];
     rows.extend(super::demand::rows(info));
     if info.mode == "async" {
-        rows.push(Line::of(
+        rows.push(HeadlineLine::of(
             "Drain",
             vec![
-                Told::new(&info.sent_s, "s of sending"),
-                Told::new(&info.elapsed_s, "s until the standby had consumed everything"),
+                HeadlineFigure::new(&info.sent_s, "s of sending"),
+                HeadlineFigure::new(&info.elapsed_s, "s until the standby had consumed everything"),
             ],
             "n/a (nothing was sent)",
         ));
@@ -95,11 +95,11 @@ fn rows(record: &Record, info: &RedoInfo) -> Vec<Line> {
 }
 
 /// What each standby consumed, where there are several, and its disk.
-fn streams(info: &RedoInfo) -> Vec<Line> {
+fn streams(info: &RedoInfo) -> Vec<HeadlineLine> {
     let is_one = info.standbys.len() == 1;
     let mut rows = Vec::new();
     for standby in &info.standbys {
-        let named = |mut line: Line, what: &str| {
+        let named = |mut line: HeadlineLine, what: &str| {
             if !is_one {
                 line.lead = format!("{}: {what}", standby.name);
             }
@@ -107,10 +107,10 @@ fn streams(info: &RedoInfo) -> Vec<Line> {
         };
         if !is_one {
             let told = vec![
-                Told::new(&standby.per_s, "messages/s"),
-                Told::new(&standby.bytes_per_s.scaled(1e-6), "MB/s with headers"),
+                HeadlineFigure::new(&standby.per_s, "messages/s"),
+                HeadlineFigure::new(&standby.bytes_per_s.scaled(1e-6), "MB/s with headers"),
             ];
-            rows.push(named(Line::of("", told, "n/a (nothing was consumed)"), ""));
+            rows.push(named(HeadlineLine::of("", told, "n/a (nothing was consumed)"), ""));
         }
         if standby.write_mode != "none" {
             let title = if is_one { "Disk write" } else { "" };
@@ -120,14 +120,14 @@ fn streams(info: &RedoInfo) -> Vec<Line> {
     rows
 }
 
-fn times(title: &'static str, of: &assay_measure::record::Latency) -> Line {
-    Line::of(
+fn times(title: &'static str, of: &assay_measure::record::Latency) -> HeadlineLine {
+    HeadlineLine::of(
         title,
         vec![
-            Told::new(&of.us_avg, "us on average"),
-            Told::new(&of.us_p50, "p50"),
-            Told::new(&of.us_p99, "p99"),
-            Told::new(&of.us_max, "max"),
+            HeadlineFigure::new(&of.us_avg, "us on average"),
+            HeadlineFigure::new(&of.us_p50, "p50"),
+            HeadlineFigure::new(&of.us_p99, "p99"),
+            HeadlineFigure::new(&of.us_max, "max"),
         ],
         "n/a (nothing was acknowledged)",
     )

@@ -2,7 +2,7 @@
 
 use super::info::{SyncInfo, SyncStep};
 use assay_measure::cpu;
-use assay_measure::kind::{Headline, Limit, Line, Next, Told, again};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::fixed;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
     let spread = flush(|step| &step.per_s_ci95_pct).value();
     let spread =
         spread.map_or_else(String::new, |pct| format!("; F0's rate is known to within {} % (95 %)", fixed(pct, 1)));
-    let line = |title, figure: &Figure, unit| Line::told(title, vec![Told::new(figure, unit)]);
+    let line = |title, figure: &Figure, unit| HeadlineLine::told(title, vec![HeadlineFigure::new(figure, unit)]);
     Headline {
         tested: format!("Durable writes, the cost of a commit, on {}.", info.path),
         rows: vec![
@@ -27,7 +27,7 @@ pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
         ],
         steadiness: format!("n/a (a curve of short steps, no window){spread}"),
         verbatim: Vec::new(),
-        again: again(record),
+        rerun_command: rerun_command(record),
         limit: cpu::limit(record).unwrap_or_else(|| limit(info)),
         next: vec![
             Next::new(

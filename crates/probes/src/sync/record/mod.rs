@@ -14,8 +14,8 @@ use crate::conditions::labelled;
 use assay_measure::figures::of_layer;
 use assay_measure::kind::OwnKind;
 use assay_measure::record::{Figure, Latency, Record};
-use assay_measure::sample::median;
 use assay_measure::snapshot::{RunData, Verdict};
+use assay_measure::statistics::median;
 use info::{SafetyRow, SyncInfo, SyncStep};
 
 const STOPPED: &str = "the probe was stopped before this step";

@@ -53,7 +53,7 @@ fn repeats_are_told_by_median_and_range() {
             let mut record = run();
             let row = record.instance.load_profile.iter_mut().find(|row| row.name == "Operations").unwrap();
             row.per_s = rate.into();
-            crate::kinds::figure(&mut record);
+            crate::kinds::attach_metrics(&mut record);
             record
         })
         .into();

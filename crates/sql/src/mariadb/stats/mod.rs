@@ -15,9 +15,9 @@ use super::conn::{Connection, MyError, told};
 use super::server::Server;
 use crate::claim::Company;
 use crate::published::readings;
+use assay_measure::counter_catalog;
 use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
-use assay_measure::stats;
 use assay_run::engine::{EngineError, Remarks};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -169,26 +169,34 @@ impl ServerStats {
         let (read_bytes, written_bytes) = (self.bytes(&reads), self.bytes(&writes));
         let gets = "innodb_buffer_pool_read_requests";
         let (all, hits) = whole(gets, &reads, value(gets));
-        set.put(stats::CACHE_HITS, hits, gets);
-        set.put(stats::SESSION_LOGICAL_READS, all.clone(), gets);
-        set.put(stats::GETS_FROM_CACHE, all, gets);
+        set.put(counter_catalog::CACHE_HITS, hits, gets);
+        set.put(counter_catalog::SESSION_LOGICAL_READS, all.clone(), gets);
+        set.put(counter_catalog::GETS_FROM_CACHE, all, gets);
         let ahead = sum([value("innodb_buffer_pool_read_ahead"), value("innodb_buffer_pool_read_ahead_rnd")]);
         let (reads, demanded) = whole(read, &ahead, reads);
-        set.put(stats::CACHE_DEMAND_MISSES, demanded, read);
-        set.put(stats::PHYSICAL_READS_CACHE_PREFETCH, ahead, "innodb_buffer_pool_read_ahead");
-        for stat in [stats::PHYSICAL_READS, stats::PHYSICAL_READS_CACHE, stats::PHYSICAL_READ_REQUESTS] {
+        set.put(counter_catalog::CACHE_DEMAND_MISSES, demanded, read);
+        set.put(counter_catalog::PHYSICAL_READS_CACHE_PREFETCH, ahead, "innodb_buffer_pool_read_ahead");
+        for stat in [
+            counter_catalog::PHYSICAL_READS,
+            counter_catalog::PHYSICAL_READS_CACHE,
+            counter_catalog::PHYSICAL_READ_REQUESTS,
+        ] {
             set.put(stat, reads.clone(), read);
         }
-        for stat in [stats::PHYSICAL_WRITES, stats::PHYSICAL_WRITES_FROM_CACHE, stats::PHYSICAL_WRITE_REQUESTS] {
+        for stat in [
+            counter_catalog::PHYSICAL_WRITES,
+            counter_catalog::PHYSICAL_WRITES_FROM_CACHE,
+            counter_catalog::PHYSICAL_WRITE_REQUESTS,
+        ] {
             set.put(stat, writes.clone(), written);
         }
-        set.put(stats::PHYSICAL_READ_BYTES, read_bytes.clone(), read);
-        set.put(stats::PHYSICAL_WRITE_BYTES, written_bytes.clone(), written);
+        set.put(counter_catalog::PHYSICAL_READ_BYTES, read_bytes.clone(), read);
+        set.put(counter_catalog::PHYSICAL_WRITE_BYTES, written_bytes.clone(), written);
         for (stat, name, part) in [
-            (stats::PHYSICAL_READ_TOTAL_REQUESTS, "innodb_data_reads", &reads),
-            (stats::PHYSICAL_READ_TOTAL_BYTES, "innodb_data_read", &read_bytes),
-            (stats::PHYSICAL_WRITE_TOTAL_REQUESTS, "innodb_data_writes", &writes),
-            (stats::PHYSICAL_WRITE_TOTAL_BYTES, "innodb_data_written", &written_bytes),
+            (counter_catalog::PHYSICAL_READ_TOTAL_REQUESTS, "innodb_data_reads", &reads),
+            (counter_catalog::PHYSICAL_READ_TOTAL_BYTES, "innodb_data_read", &read_bytes),
+            (counter_catalog::PHYSICAL_WRITE_TOTAL_REQUESTS, "innodb_data_writes", &writes),
+            (counter_catalog::PHYSICAL_WRITE_TOTAL_BYTES, "innodb_data_written", &written_bytes),
         ] {
             set.put(stat, whole(name, part, value(name)).0, name);
         }
@@ -198,7 +206,7 @@ impl ServerStats {
     fn statements(&self, set: &mut StatSet) {
         if self.in_server {
             let why = "unsupported: one client statement performs several (LOOP=server, ORDERS_FORM=server)";
-            set.put(stats::STATEMENT_CALLS, Reading::Na(why.to_owned()), "mysql");
+            set.put(counter_catalog::STATEMENT_CALLS, Reading::Na(why.to_owned()), "mysql");
         }
     }
 
@@ -271,10 +279,10 @@ fn combined(set: &mut StatSet, value: &dyn Fn(&str) -> Reading) {
     // Of a range the first row is read by its key, the others as the next ones.
     let fetched = sum([value("handler_read_key"), value("handler_read_next")]);
     let by_index = "handler_read_key + handler_read_next";
-    set.put(stats::TUPLES_FETCHED, fetched.clone(), by_index);
+    set.put(counter_catalog::TUPLES_FETCHED, fetched.clone(), by_index);
     let returned = sum([fetched, value("handler_read_rnd_next")]);
     let all = "handler_read_key + handler_read_next + handler_read_rnd_next";
-    set.put(stats::TUPLES_RETURNED, returned, all);
+    set.put(counter_catalog::TUPLES_RETURNED, returned, all);
 }
 
 /// Of two counters; unknown where one is.

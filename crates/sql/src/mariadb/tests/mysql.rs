@@ -215,7 +215,7 @@ fn on_mysql_a_slice_that_is_cancelled_fails_its_operation_alone() {
     killing.join().unwrap();
     let driver = &data.drained.driver;
     assert_eq!(driver.errors.get("cancelled"), Some(&1), "{driver:?} {:?}", data.warnings);
-    assert_eq!(counted(&data, stats::USER_COMMITS), 19);
+    assert_eq!(counted(&data, counter_catalog::USER_COMMITS), 19);
 }
 
 #[test]
@@ -241,8 +241,8 @@ fn on_mysql_slob_34_a_row_is_a_page_and_a_range_reads_one_for_each_key() {
     load(&url, &settings(SMALL), 1).unwrap();
     let plan = Plan { update_pct: 50, work_unit: 1, update_work_unit: 1, ..plan(16384, 1, 1000, 100) };
     let data = run(&url, &plan, &[]);
-    assert_eq!(counted(&data, stats::ROWS_CHANGED), 50);
-    assert!(counted(&data, stats::REDO_SIZE) > 50 * 256);
+    assert_eq!(counted(&data, counter_catalog::ROWS_CHANGED), 50);
+    assert!(counted(&data, counter_catalog::REDO_SIZE) > 50 * 256);
 }
 
 /// `caching_sha2_password`: over TLS the password itself, without TLS encrypted for a key that was named, or not at all; then
@@ -285,7 +285,7 @@ fn on_mysql_a_password_logs_in_with_and_without_tls_and_a_wrong_one_does_not() {
     let url = format!("//app:x%20y%25@127.0.0.1:{}/people", mysql.port);
     load(&url, &settings(SMALL), 1).unwrap();
     let data = run(&url, &plan(8192, 1, 1000, 20), &[]);
-    assert!(counted(&data, stats::SESSION_LOGICAL_READS) > 20);
+    assert!(counted(&data, counter_catalog::SESSION_LOGICAL_READS) > 20);
     let host = data.engine_facts.iter().find(|fact| fact.name == "server_host");
     assert!(host.unwrap().value.contains("does not report the thread"), "{host:?}");
 }

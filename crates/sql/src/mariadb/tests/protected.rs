@@ -148,12 +148,12 @@ fn sessions_over_tls_do_the_same_operations() {
         assert_eq!(data.drained.driver.threads, threads, "{url}");
         came.push(
             [
-                stats::ROWS_VISITED,
-                stats::ROWS_CHANGED,
-                stats::TABLE_SCANS,
-                stats::USER_COMMITS,
-                stats::USER_ROLLBACKS,
-                stats::TUPLES_UPDATED,
+                counter_catalog::ROWS_VISITED,
+                counter_catalog::ROWS_CHANGED,
+                counter_catalog::TABLE_SCANS,
+                counter_catalog::USER_COMMITS,
+                counter_catalog::USER_ROLLBACKS,
+                counter_catalog::TUPLES_UPDATED,
             ]
             .map(|stat| counted(&data, stat)),
         );

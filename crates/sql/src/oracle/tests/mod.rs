@@ -11,8 +11,8 @@ use super::session::OraError;
 use super::*;
 use assay_measure::clock::Clock;
 use assay_measure::config::{self, Tables};
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::snapshot::{Reading, RunData, SCAN, SELECT, UPDATE, Verdict};
-use assay_measure::stats::{self, Stat};
 use assay_run::engine::{Op, Target};
 use assay_run::plan::RedoStress;
 use assay_run::{Options as RunOptions, Unobserved, execute};
@@ -137,13 +137,13 @@ fn both_loops_do_the_same_work_and_the_server_counts_what_the_sessions_did() {
         let (updates, scans) = (ops(UPDATE), ops(SCAN));
         // slob_5: of 4 sessions with 100 operations each.
         assert_eq!((updates, ops(SELECT) + updates + scans), (80, 400), "{place}");
-        assert_eq!(counted(&data, stats::USER_COMMITS), updates, "{place}");
-        assert_eq!(counted(&data, stats::TABLE_SCANS), scans, "{place}");
-        assert_eq!(counted(&data, stats::ROWS_VISITED), (400 - scans) * 32 + scans * 16, "{place}");
-        assert_eq!(counted(&data, stats::CHANGED_BYTES), updates * 32 * 256, "{place}");
+        assert_eq!(counted(&data, counter_catalog::USER_COMMITS), updates, "{place}");
+        assert_eq!(counted(&data, counter_catalog::TABLE_SCANS), scans, "{place}");
+        assert_eq!(counted(&data, counter_catalog::ROWS_VISITED), (400 - scans) * 32 + scans * 16, "{place}");
+        assert_eq!(counted(&data, counter_catalog::CHANGED_BYTES), updates * 32 * 256, "{place}");
         // slob_20: the server's own count.
-        assert_eq!(counted(&data, stats::SERVER_COMMITS), updates, "{place}");
-        assert_eq!(counted(&data, stats::SCAN_BLOCKS), scans * 16, "{place}");
+        assert_eq!(counted(&data, counter_catalog::SERVER_COMMITS), updates, "{place}");
+        assert_eq!(counted(&data, counter_catalog::SCAN_BLOCKS), scans * 16, "{place}");
         assert_eq!(fact(&data, "loop"), place);
     }
     // slob_19: a stamp led the row.
@@ -160,8 +160,8 @@ fn an_open_transaction_of_commit_every_is_committed_at_the_end() {
         let plan = Plan { update_pct: 100, commit_every: 10, redo_stress: RedoStress::Heavy, ..plan(1, 25) };
         let data = run(&url, &plan, &small(&[("LOOP", place)]));
         assert_eq!(data.verdict, Verdict::Complete, "{:?}", data.warnings);
-        assert_eq!(counted(&data, stats::USER_COMMITS), 6, "{place}");
-        assert_eq!(counted(&data, stats::CHANGED_BYTES), 50 * 32 * 2432, "{place}");
+        assert_eq!(counted(&data, counter_catalog::USER_COMMITS), 6, "{place}");
+        assert_eq!(counted(&data, counter_catalog::CHANGED_BYTES), 50 * 32 * 2432, "{place}");
     }
 }
 
@@ -390,7 +390,7 @@ fn statistics_survive_a_server_that_is_gone() {
     let engine = open(&url, &plan(1, 5), &small(&[]));
     database("gone").db().down = true;
     let set = engine.sample();
-    let reading = &set.counters[stats::PHYSICAL_READS.name];
+    let reading = &set.counters[counter_catalog::PHYSICAL_READS.name];
     assert!(matches!(reading, Reading::Na(why) if why.contains("ORA-03113")), "{reading:?}");
     engine.close().unwrap();
     assert!(engine.remarks().invalid.iter().any(|text| text.contains("claim on the data set was lost")));
@@ -407,7 +407,7 @@ fn the_report_of_a_run_reads_like_one_of_a_database() {
     let plan = Plan { update_pct: 25, scan_pct: 10, ..plan(2, 400) };
     let data = run(&url, &plan, &small(&[]));
     let mut record = assay_awr::record::build(&data);
-    assay_report::kinds::figure(&mut record);
+    assay_report::kinds::attach_metrics(&mut record);
     let text = assay_report::text::render(&record);
     for wanted in [
         "Database Server",

@@ -7,8 +7,8 @@ use crate::postgres::own;
 use crate::postgres::testing::{self, Server};
 use crate::testing::until;
 use assay_measure::clock::Clock;
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::snapshot::{RunData, SCAN, SELECT, Snapshot, UPDATE, Verdict};
-use assay_measure::stats::{self, Stat};
 use assay_run::engine::Op;
 use assay_run::plan::{Edge, RedoStress};
 use assay_run::trace::Row;
@@ -138,7 +138,7 @@ fn a_thread_serves_many_sessions_and_a_mark_finds_their_work_published() {
     assert_eq!(data.drained.driver.threads, 1);
     assert_eq!(rows.len(), 16 * 20);
     assert!(rows.iter().all(|row| row.rows == Some(64)), "{rows:?}");
-    let committed = counted(&data, stats::USER_COMMITS);
+    let committed = counted(&data, counter_catalog::USER_COMMITS);
     assert_eq!(committed, ops(&data, UPDATE));
     assert!(committed > 0);
     // The end is a mark while all 16 are at work: what they did must be on the server's books by then.
@@ -151,7 +151,7 @@ fn a_thread_serves_many_sessions_and_a_mark_finds_their_work_published() {
             let at = |snapshot: &Snapshot| snapshot.stats.get(stat).unwrap_or(0);
             at(&data.end) - at(&data.gate)
         };
-        let (changed, published) = (of(stats::ROWS_CHANGED), of(stats::TABLE_UPDATES));
+        let (changed, published) = (of(counter_catalog::ROWS_CHANGED), of(counter_catalog::TABLE_UPDATES));
         assert!(changed > 0);
         published == changed
     };
@@ -169,9 +169,9 @@ fn slob_01_selects_change_nothing_and_commit_nothing() {
         number(&place, wal);
         let (data, rows) = run(&place, &plan(2, 1, 50), &[("LOOP", run_loop)]);
         assert_eq!(ops(&data, SELECT), 100);
-        assert_eq!(counted(&data, stats::USER_COMMITS), 0);
-        assert_eq!(counted(&data, stats::ROWS_CHANGED), 0);
-        assert_eq!(counted(&data, stats::ROWS_VISITED), 100 * 64);
+        assert_eq!(counted(&data, counter_catalog::USER_COMMITS), 0);
+        assert_eq!(counted(&data, counter_catalog::ROWS_CHANGED), 0);
+        assert_eq!(counted(&data, counter_catalog::ROWS_VISITED), 100 * 64);
         assert!(rows.iter().all(|row| row.rows == Some(64)));
     }
 }
@@ -187,9 +187,9 @@ fn slob_02_20_updates_commit_each_and_change_their_rows_and_no_others() {
         let changed = "select count(*) from assay.cf1_1 where c20 <> repeat('X', 128)";
         let (data, rows) = run(&place, &plan, &[("LOOP", run_loop)]);
         assert_eq!(ops(&data, UPDATE), 100);
-        assert_eq!(counted(&data, stats::USER_COMMITS), 100);
-        assert_eq!(counted(&data, stats::ROWS_CHANGED), 800);
-        assert_eq!(counted(&data, stats::CHANGED_BYTES), 800 * 256);
+        assert_eq!(counted(&data, counter_catalog::USER_COMMITS), 100);
+        assert_eq!(counted(&data, counter_catalog::ROWS_CHANGED), 800);
+        assert_eq!(counted(&data, counter_catalog::CHANGED_BYTES), 800 * 256);
         let mut keys: Vec<u64> = rows
             .iter()
             .filter_map(|row| match row.op {
@@ -277,7 +277,7 @@ fn commits_of_several_updates_are_one_transaction() {
     let plan = Plan { update_pct: 100, work_unit: 4, update_work_unit: 4, commit_every: 10, ..plan(1, 1, 105) };
     let (data, _) = run(&place, &plan, &[]);
     assert_eq!(ops(&data, UPDATE), 105);
-    assert_eq!(counted(&data, stats::USER_COMMITS), 11, "ten of ten, and what was left");
+    assert_eq!(counted(&data, counter_catalog::USER_COMMITS), 11, "ten of ten, and what was left");
     let refused = opened(&place, &plan, &[("LOOP", "server")]).err();
     let text = refused.expect("the server commits each").to_string();
     assert!(text.contains("COMMIT_EVERY"), "{text}");
@@ -373,8 +373,8 @@ fn the_last_reading_has_all_that_the_sessions_changed_on_every_server() {
         let plan = Plan { update_pct: 100, ..plan(2, 2, 40) };
         for _ in 0..3 {
             let (data, _) = run(&place, &plan, &[]);
-            let changed = counted(&data, stats::ROWS_CHANGED);
-            let updated = counted(&data, stats::TABLE_UPDATES);
+            let changed = counted(&data, counter_catalog::ROWS_CHANGED);
+            let updated = counted(&data, counter_catalog::TABLE_UPDATES);
             assert!(changed > 0, "{}", server.version);
             assert_eq!(updated, changed, "PostgreSQL {}", server.version);
         }

@@ -22,10 +22,10 @@ use crate::postgres::own;
 use crate::postgres::server::Server;
 use crate::postgres::wire::Connection;
 use assay_measure::config::Settings;
+use assay_measure::counter_catalog;
 use assay_measure::facts::{ENGINE, SERVER_TOLD};
 use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, StatSet};
-use assay_measure::stats;
 use assay_orders::ledger::{Ledger, opening_sql};
 use assay_orders::params::Asked;
 use assay_orders::part::FromEngine;
@@ -223,9 +223,9 @@ impl Driver for OrdersDriver<'_> {
             }
             all.merge(&session.ledger);
         }
-        into.add(stats::ROWS_CHANGED, all.inserts + all.updates);
-        into.add(stats::USER_COMMITS, all.commits);
-        into.add(stats::USER_ROLLBACKS, all.rollbacks);
+        into.add(counter_catalog::ROWS_CHANGED, all.inserts + all.updates);
+        into.add(counter_catalog::USER_COMMITS, all.commits);
+        into.add(counter_catalog::USER_ROLLBACKS, all.rollbacks);
     }
 
     fn leave(&mut self, _tag: Tag) {

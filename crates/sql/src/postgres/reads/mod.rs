@@ -16,10 +16,10 @@ use crate::here::{self, SOURCE};
 use crate::place::Place;
 use crate::procs::ProcReader;
 use assay_measure::config::Settings;
+use assay_measure::counter_catalog;
 use assay_measure::facts;
 use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
-use assay_measure::stats;
 use assay_run::engine::EngineError;
 use evict::{Evicted, Ground, Mode};
 use files::{Asked, DataDirectory};
@@ -154,7 +154,7 @@ impl TrueReads {
         let sum = reader.sample(ours);
         sum.put(into, None, None);
         // No view and no file tells how long a server's own processes were awake.
-        into.put(stats::BACKGROUND_TIME, Reading::Na("unknowable".to_owned()), SOURCE);
+        into.put(counter_catalog::BACKGROUND_TIME, Reading::Na("unknowable".to_owned()), SOURCE);
         into.gauges.insert("server_processes_count".to_owned(), sum.processes as u64);
         let held = locked(&self.held);
         if let Some(dropper) = &held.dropper {

@@ -56,7 +56,7 @@ fn read_all(connection: &mut Connection) -> u64 {
     read.expect("misses").parse::<u64>().expect("a number") * BLOCK
 }
 
-fn counter(reads: &TrueReads, stat: stats::Stat, ours: &[i32]) -> u64 {
+fn counter(reads: &TrueReads, stat: counter_catalog::Stat, ours: &[i32]) -> u64 {
     let mut set = StatSet::default();
     reads.sample(ours, &mut set);
     match set.counters.get(stat.name) {
@@ -67,9 +67,9 @@ fn counter(reads: &TrueReads, stat: stats::Stat, ours: &[i32]) -> u64 {
 
 /// Bytes the engine read and bytes of those that a device delivered, in one pass over the table.
 fn pass(reads: &TrueReads, connection: &mut Connection) -> (u64, u64) {
-    let before = counter(reads, stats::SERVER_DEVICE_READ_BYTES, &[]);
+    let before = counter(reads, counter_catalog::SERVER_DEVICE_READ_BYTES, &[]);
     let engine = read_all(connection);
-    (engine, counter(reads, stats::SERVER_DEVICE_READ_BYTES, &[]) - before)
+    (engine, counter(reads, counter_catalog::SERVER_DEVICE_READ_BYTES, &[]) - before)
 }
 
 fn fact(reads: &TrueReads, name: &str) -> String {
@@ -86,11 +86,11 @@ fn a_warm_page_cache_serves_what_the_engine_calls_reads() {
         };
         let mut connection = server.connect();
         let reads = opened(&server, &mut connection, "").expect("nothing requested");
-        let calls = counter(&reads, stats::SERVER_READ_CALL_BYTES, &[]);
+        let calls = counter(&reads, counter_catalog::SERVER_READ_CALL_BYTES, &[]);
         let (engine, device) = pass(&reads, &mut connection);
         assert!(engine > ROWS * BLOCK / 2, "{version}: only {engine} bytes missed the buffers");
         assert!(device < engine / 10, "{version}: {device} of {engine} from devices");
-        let calls = counter(&reads, stats::SERVER_READ_CALL_BYTES, &[]) - calls;
+        let calls = counter(&reads, counter_catalog::SERVER_READ_CALL_BYTES, &[]) - calls;
         assert!(calls >= engine && calls < engine + OTHER_BYTES, "{version}: {calls} for {engine}");
         connection.close();
     }
@@ -128,15 +128,18 @@ fn sums_keep_what_sessions_did_that_have_ended() {
     let reads = opened(&server, &mut connection, "").expect("nothing requested");
     let mut session = server.connect();
     let pid = session.backend_pid();
-    let (calls, cpu) = (counter(&reads, stats::SERVER_READ_CALL_BYTES, &[]), counter(&reads, stats::DB_CPU, &[pid]));
+    let (calls, cpu) = (
+        counter(&reads, counter_catalog::SERVER_READ_CALL_BYTES, &[]),
+        counter(&reads, counter_catalog::DB_CPU, &[pid]),
+    );
     let engine = read_all(&mut session);
     reads.last_look(pid);
     session.close();
     until("the session to end", || !Path::new(PROC).join(pid.to_string()).exists());
-    let after = counter(&reads, stats::SERVER_READ_CALL_BYTES, &[pid]) - calls;
+    let after = counter(&reads, counter_catalog::SERVER_READ_CALL_BYTES, &[pid]) - calls;
     assert!(after >= engine && after < engine + OTHER_BYTES, "{after} for {engine}");
-    assert!(counter(&reads, stats::DB_CPU, &[]) > cpu, "its CPU went with it");
-    assert!(counter(&reads, stats::BACKGROUND_CPU, &[]) > 0);
+    assert!(counter(&reads, counter_catalog::DB_CPU, &[]) > cpu, "its CPU went with it");
+    assert!(counter(&reads, counter_catalog::BACKGROUND_CPU, &[]) > 0);
     connection.close();
 }
 
@@ -302,6 +305,6 @@ fn hundreds_of_sessions_are_read_in_full() {
     let mut set = StatSet::default();
     reads.sample(&pids, &mut set);
     assert!(set.gauges["server_processes_count"] >= 150);
-    assert!(counter(&reads, stats::DB_CPU, &pids) > 0);
+    assert!(counter(&reads, counter_catalog::DB_CPU, &pids) > 0);
     sessions.into_iter().for_each(Connection::close);
 }

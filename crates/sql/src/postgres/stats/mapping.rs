@@ -3,8 +3,8 @@
 use super::about::About;
 use super::io::{self, COMBINED, Row, Sums, part};
 use super::raw::{self, Raw, less, minus, sum};
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::snapshot::{Reading, StatSet};
-use assay_measure::stats::{self, Stat};
 
 pub(super) const DATABASE: &str = "pg_stat_database";
 pub(super) const BGWRITER: &str = "pg_stat_bgwriter";
@@ -29,33 +29,33 @@ const NO_TABLES: &str = "unknowable: the data set has no such table yet";
 
 /// Statistics of the dictionary that no version of the server can tell.
 const NEVER: [(Stat, &str); 27] = [
-    (stats::BUFFERS_CLEANED, "unsupported"),
-    (stats::DB_BLOCK_GETS, "unsupported"),
-    (stats::CONSISTENT_GETS, "unsupported"),
-    (stats::DB_BLOCK_CHANGES, "unsupported"),
-    (stats::CACHE_SHARED_MISSES, "unknowable"),
-    (stats::PHYSICAL_READS_CACHE_PREFETCH, "unknowable"),
-    (stats::PHYSICAL_READS_DIRECT, "unsupported"),
-    (stats::PHYSICAL_WRITES_DIRECT, "unsupported"),
-    (stats::PHYSICAL_READ_MULTI_BLOCK_REQUESTS, "unsupported"),
-    (stats::PHYSICAL_READ_LARGE_REQUESTS, "unsupported"),
-    (stats::PHYSICAL_WRITE_MULTI_BLOCK_REQUESTS, "unsupported"),
-    (stats::FREE_BUFFER_REQUESTED, "unsupported"),
-    (stats::FREE_BUFFER_INSPECTED, "unsupported"),
-    (stats::DIRTY_BUFFERS_INSPECTED, "unsupported"),
-    (stats::PINNED_BUFFERS_INSPECTED, "unsupported"),
-    (stats::HOT_BUFFERS_SPARED, "unsupported"),
-    (stats::DBWR_UNDO_WRITES, "unsupported"),
-    (stats::UNDO_CHANGE_SIZE, "unsupported"),
-    (stats::REDO_BLOCKS_WRITTEN, "unsupported"),
-    (stats::REDO_WASTAGE, "unsupported"),
-    (stats::REDO_SYNCH_WRITES, "unknowable"),
-    (stats::REDO_SYNCH_TIME, "unknowable"),
-    (stats::REDO_LOG_SPACE_REQUESTS, "unsupported"),
-    (stats::REDO_LOG_SPACE_TIME, "unsupported"),
-    (stats::REDO_LOG_SWITCHES, "unsupported"),
-    (stats::CONTROL_WRITES, "unsupported"),
-    (stats::CONTROL_BYTES_WRITTEN, "unsupported"),
+    (counter_catalog::BUFFERS_CLEANED, "unsupported"),
+    (counter_catalog::DB_BLOCK_GETS, "unsupported"),
+    (counter_catalog::CONSISTENT_GETS, "unsupported"),
+    (counter_catalog::DB_BLOCK_CHANGES, "unsupported"),
+    (counter_catalog::CACHE_SHARED_MISSES, "unknowable"),
+    (counter_catalog::PHYSICAL_READS_CACHE_PREFETCH, "unknowable"),
+    (counter_catalog::PHYSICAL_READS_DIRECT, "unsupported"),
+    (counter_catalog::PHYSICAL_WRITES_DIRECT, "unsupported"),
+    (counter_catalog::PHYSICAL_READ_MULTI_BLOCK_REQUESTS, "unsupported"),
+    (counter_catalog::PHYSICAL_READ_LARGE_REQUESTS, "unsupported"),
+    (counter_catalog::PHYSICAL_WRITE_MULTI_BLOCK_REQUESTS, "unsupported"),
+    (counter_catalog::FREE_BUFFER_REQUESTED, "unsupported"),
+    (counter_catalog::FREE_BUFFER_INSPECTED, "unsupported"),
+    (counter_catalog::DIRTY_BUFFERS_INSPECTED, "unsupported"),
+    (counter_catalog::PINNED_BUFFERS_INSPECTED, "unsupported"),
+    (counter_catalog::HOT_BUFFERS_SPARED, "unsupported"),
+    (counter_catalog::DBWR_UNDO_WRITES, "unsupported"),
+    (counter_catalog::UNDO_CHANGE_SIZE, "unsupported"),
+    (counter_catalog::REDO_BLOCKS_WRITTEN, "unsupported"),
+    (counter_catalog::REDO_WASTAGE, "unsupported"),
+    (counter_catalog::REDO_SYNCH_WRITES, "unknowable"),
+    (counter_catalog::REDO_SYNCH_TIME, "unknowable"),
+    (counter_catalog::REDO_LOG_SPACE_REQUESTS, "unsupported"),
+    (counter_catalog::REDO_LOG_SPACE_TIME, "unsupported"),
+    (counter_catalog::REDO_LOG_SWITCHES, "unsupported"),
+    (counter_catalog::CONTROL_WRITES, "unsupported"),
+    (counter_catalog::CONTROL_BYTES_WRITTEN, "unsupported"),
 ];
 
 /// What our own connections did, to be taken off the database's counts.
@@ -134,70 +134,74 @@ impl Mapper<'_> {
     fn database(&self, set: &mut StatSet) {
         let own = self.own;
         let commits = less(self.db("xact_commit"), own.transactions);
-        set.put(stats::SERVER_COMMITS, commits, DATABASE);
-        set.put(stats::SERVER_ROLLBACKS, self.db("xact_rollback"), DATABASE);
+        set.put(counter_catalog::SERVER_COMMITS, commits, DATABASE);
+        set.put(counter_catalog::SERVER_ROLLBACKS, self.db("xact_rollback"), DATABASE);
         let transactions = Reading::Count(own.transactions);
-        set.put(stats::COLLECTOR_TRANSACTIONS, transactions, "client");
+        set.put(counter_catalog::COLLECTOR_TRANSACTIONS, transactions, "client");
         for (stat, column) in [
-            (stats::TUPLES_RETURNED, "tup_returned"),
-            (stats::TUPLES_FETCHED, "tup_fetched"),
-            (stats::TUPLES_INSERTED, "tup_inserted"),
-            (stats::TUPLES_UPDATED, "tup_updated"),
-            (stats::TUPLES_DELETED, "tup_deleted"),
-            (stats::SERVER_DEADLOCKS, "deadlocks"),
-            (stats::SERVER_TEMP_FILES, "temp_files"),
-            (stats::SERVER_TEMP_BYTES, "temp_bytes"),
+            (counter_catalog::TUPLES_RETURNED, "tup_returned"),
+            (counter_catalog::TUPLES_FETCHED, "tup_fetched"),
+            (counter_catalog::TUPLES_INSERTED, "tup_inserted"),
+            (counter_catalog::TUPLES_UPDATED, "tup_updated"),
+            (counter_catalog::TUPLES_DELETED, "tup_deleted"),
+            (counter_catalog::SERVER_DEADLOCKS, "deadlocks"),
+            (counter_catalog::SERVER_TEMP_FILES, "temp_files"),
+            (counter_catalog::SERVER_TEMP_BYTES, "temp_bytes"),
         ] {
             set.put(stat, self.db(column), DATABASE);
         }
         let active = self.raw.ms("db", "active_time", FROM_14);
-        set.put(stats::SERVER_ACTIVE_TIME, active, DATABASE);
+        set.put(counter_catalog::SERVER_ACTIVE_TIME, active, DATABASE);
         let sessions = self.since(14, "db", "sessions", FROM_14);
-        set.put(stats::SERVER_SESSIONS, sessions, DATABASE);
+        set.put(counter_catalog::SERVER_SESSIONS, sessions, DATABASE);
         let of_statements = |column: &str| match &self.about.statements {
             Ok(_) => self.raw.count("statements", column, SILENT),
             Err(reason) => Reading::Na(reason.clone()),
         };
         let calls = less(of_statements("calls"), own.calls);
-        set.put(stats::STATEMENT_CALLS, calls, STATEMENTS);
+        set.put(counter_catalog::STATEMENT_CALLS, calls, STATEMENTS);
         let dirtied = of_statements("shared_blks_dirtied");
-        set.put(stats::BUFFERS_DIRTIED, dirtied, STATEMENTS);
+        set.put(counter_catalog::BUFFERS_DIRTIED, dirtied, STATEMENTS);
     }
 
     fn data_set(&self, set: &mut StatSet) {
         let of = |group: &str, column: &str| self.raw.count(group, column, NO_TABLES);
-        set.put(stats::TABLE_GETS, of("table", "blks_fetched"), TABLE_BLOCKS);
-        set.put(stats::TABLE_HITS, of("table", "blks_hit"), TABLE_BLOCKS);
-        set.put(stats::INDEX_GETS, of("index", "blks_fetched"), INDEX_BLOCKS);
-        set.put(stats::INDEX_HITS, of("index", "blks_hit"), INDEX_BLOCKS);
-        set.put(stats::SCAN_BLOCKS, of("scan", "blks_fetched"), TABLE_BLOCKS);
-        set.put(stats::TABLE_UPDATES, of("table", "n_tup_upd"), TABLES);
-        set.put(stats::TABLE_UPDATES_HOT, of("table", "n_tup_hot_upd"), TABLES);
+        set.put(counter_catalog::TABLE_GETS, of("table", "blks_fetched"), TABLE_BLOCKS);
+        set.put(counter_catalog::TABLE_HITS, of("table", "blks_hit"), TABLE_BLOCKS);
+        set.put(counter_catalog::INDEX_GETS, of("index", "blks_fetched"), INDEX_BLOCKS);
+        set.put(counter_catalog::INDEX_HITS, of("index", "blks_hit"), INDEX_BLOCKS);
+        set.put(counter_catalog::SCAN_BLOCKS, of("scan", "blks_fetched"), TABLE_BLOCKS);
+        set.put(counter_catalog::TABLE_UPDATES, of("table", "n_tup_upd"), TABLES);
+        set.put(counter_catalog::TABLE_UPDATES_HOT, of("table", "n_tup_hot_upd"), TABLES);
         let absent = if self.about.version < 16 { FROM_16 } else { NO_TABLES };
         let moved = self.raw.count("table", "n_tup_newpage_upd", absent);
-        set.put(stats::TABLE_UPDATES_NEW_PAGE, moved, TABLES);
+        set.put(counter_catalog::TABLE_UPDATES_NEW_PAGE, moved, TABLES);
     }
 
     fn reads(&self, set: &mut StatSet) {
         let reads = self.blks_read();
         let gets = self.db("blks_fetched");
-        for stat in [stats::SESSION_LOGICAL_READS, stats::GETS_FROM_CACHE] {
+        for stat in [counter_catalog::SESSION_LOGICAL_READS, counter_catalog::GETS_FROM_CACHE] {
             set.put(stat, gets.clone(), DATABASE);
         }
-        set.put(stats::CACHE_HITS, self.db("blks_hit"), DATABASE);
-        for stat in [stats::PHYSICAL_READS, stats::PHYSICAL_READS_CACHE, stats::CACHE_DEMAND_MISSES] {
+        set.put(counter_catalog::CACHE_HITS, self.db("blks_hit"), DATABASE);
+        for stat in [
+            counter_catalog::PHYSICAL_READS,
+            counter_catalog::PHYSICAL_READS_CACHE,
+            counter_catalog::CACHE_DEMAND_MISSES,
+        ] {
             set.put(stat, reads.clone(), DATABASE);
         }
         let bytes = raw::times(reads.clone(), self.about.block_bytes);
-        set.put(stats::PHYSICAL_READ_BYTES, bytes, DATABASE);
+        set.put(counter_catalog::PHYSICAL_READ_BYTES, bytes, DATABASE);
         match self.about.version {
             // Each block is a read of its own.
-            ..=16 => set.put(stats::PHYSICAL_READ_REQUESTS, reads, DATABASE),
-            17 => set.put(stats::PHYSICAL_READ_REQUESTS, Reading::Na(COMBINED.to_owned()), IO),
+            ..=16 => set.put(counter_catalog::PHYSICAL_READ_REQUESTS, reads, DATABASE),
+            17 => set.put(counter_catalog::PHYSICAL_READ_REQUESTS, Reading::Na(COMBINED.to_owned()), IO),
             _ => {
                 let sessions = self.io(|row| row.is_relation() && row.is_session());
                 let requests = part(&sessions, |sums| sums.reads);
-                set.put(stats::PHYSICAL_READ_REQUESTS, requests, IO);
+                set.put(counter_catalog::PHYSICAL_READ_REQUESTS, requests, IO);
             }
         }
     }
@@ -224,12 +228,12 @@ impl Mapper<'_> {
         let without_checkpoint = sum([clean.0.clone(), backends.0.clone()]);
         let all = sum([checkpoint.0.clone(), without_checkpoint.clone()]);
         let source = if self.about.version < 16 { BGWRITER } else { IO };
-        for stat in [stats::PHYSICAL_WRITES, stats::PHYSICAL_WRITES_FROM_CACHE] {
+        for stat in [counter_catalog::PHYSICAL_WRITES, counter_catalog::PHYSICAL_WRITES_FROM_CACHE] {
             set.put(stat, all.clone(), source);
         }
-        set.put(stats::PHYSICAL_WRITES_NON_CHECKPOINT, without_checkpoint, source);
+        set.put(counter_catalog::PHYSICAL_WRITES_NON_CHECKPOINT, without_checkpoint, source);
         let bytes = raw::times(all.clone(), self.about.block_bytes);
-        set.put(stats::PHYSICAL_WRITE_BYTES, bytes, source);
+        set.put(counter_catalog::PHYSICAL_WRITE_BYTES, bytes, source);
         // Written blocks are a call each; only extends may be combined from 16 on: what is sure is a lower bound
         // there. 18 counts calls.
         let relations = self.io(|row| row.is_relation());
@@ -238,40 +242,40 @@ impl Mapper<'_> {
             16 | 17 => (part(&relations, |sums| sums.writes), "pg_stat_io (>=)"),
             _ => (part(&relations, |sums| sums.writes + sums.extends), IO),
         };
-        set.put(stats::PHYSICAL_WRITE_REQUESTS, requests, source);
-        set.put(stats::DBWR_CHECKPOINT_BUFFERS, checkpoint.0, checkpoint.1);
-        set.put(stats::BUFFERS_WRITTEN_BY_WRITER, clean.0, clean.1);
-        set.put(stats::BUFFERS_WRITTEN_BY_BACKENDS, backends.0, backends.1);
+        set.put(counter_catalog::PHYSICAL_WRITE_REQUESTS, requests, source);
+        set.put(counter_catalog::DBWR_CHECKPOINT_BUFFERS, checkpoint.0, checkpoint.1);
+        set.put(counter_catalog::BUFFERS_WRITTEN_BY_WRITER, clean.0, clean.1);
+        set.put(counter_catalog::BUFFERS_WRITTEN_BY_BACKENDS, backends.0, backends.1);
         let sessions = self.io(|row| row.is_relation() && row.is_session());
         let (syncs, source) = if self.about.version < 16 {
             (self.raw.count("bgwriter", "buffers_backend_fsync", SILENT), BGWRITER)
         } else {
             (part(&sessions, |sums| sums.fsyncs), IO)
         };
-        set.put(stats::BACKEND_SYNCS, syncs, source);
+        set.put(counter_catalog::BACKEND_SYNCS, syncs, source);
         let evictions = part(&self.io(|row| row.is_relation()), |sums| sums.evictions);
-        set.put(stats::BUFFER_EVICTIONS, evictions, IO);
+        set.put(counter_catalog::BUFFER_EVICTIONS, evictions, IO);
         let stops = self.raw.count("bgwriter", "maxwritten_clean", SILENT);
-        set.put(stats::WRITER_STOPS, stops, BGWRITER);
+        set.put(counter_catalog::WRITER_STOPS, stops, BGWRITER);
         let allocated = self.raw.count("bgwriter", "buffers_alloc", SILENT);
-        set.put(stats::BUFFERS_ALLOCATED, allocated, BGWRITER);
+        set.put(counter_catalog::BUFFERS_ALLOCATED, allocated, BGWRITER);
     }
 
     fn log(&self, set: &mut StatSet) {
         let standby = "unsupported: a standby writes no log";
-        set.put(stats::REDO_SIZE, self.raw.plain("lsn", standby), LSN);
-        set.put(stats::REDO_ENTRIES, self.wal("wal_records"), WAL);
-        set.put(stats::WAL_FULL_PAGES, self.wal("wal_fpi"), WAL);
-        set.put(stats::WAL_BYTES, self.wal("wal_bytes"), WAL);
+        set.put(counter_catalog::REDO_SIZE, self.raw.plain("lsn", standby), LSN);
+        set.put(counter_catalog::REDO_ENTRIES, self.wal("wal_records"), WAL);
+        set.put(counter_catalog::WAL_FULL_PAGES, self.wal("wal_fpi"), WAL);
+        set.put(counter_catalog::WAL_BYTES, self.wal("wal_bytes"), WAL);
         let full = self.wal("wal_buffers_full");
-        set.put(stats::REDO_ALLOCATION_RETRIES, full, WAL);
+        set.put(counter_catalog::REDO_ALLOCATION_RETRIES, full, WAL);
         let log = self.log_writes();
-        set.put(stats::REDO_WRITES, log.writes, log.source);
+        set.put(counter_catalog::REDO_WRITES, log.writes, log.source);
         let time = sum([log.write_ns, log.sync_ns.clone()]);
-        set.put(stats::REDO_WRITE_TIME, time, log.source);
-        set.put(stats::REDO_BYTES_WRITTEN, log.bytes, log.source);
-        set.put(stats::WAL_SYNCS, log.syncs, log.source);
-        set.put(stats::WAL_SYNC_TIME, log.sync_ns, log.source);
+        set.put(counter_catalog::REDO_WRITE_TIME, time, log.source);
+        set.put(counter_catalog::REDO_BYTES_WRITTEN, log.bytes, log.source);
+        set.put(counter_catalog::WAL_SYNCS, log.syncs, log.source);
+        set.put(counter_catalog::WAL_SYNC_TIME, log.sync_ns, log.source);
     }
 
     /// Writes of the log, by any process: `pg_stat_wal` from 14 to 17, `pg_stat_io` from 18 on.
@@ -304,10 +308,10 @@ impl Mapper<'_> {
     fn totals(&self, set: &mut StatSet) {
         let all = if self.about.version >= 18 { self.io(|_| true) } else { Err(FROM_18.to_owned()) };
         for (stat, reading) in [
-            (stats::PHYSICAL_READ_TOTAL_REQUESTS, part(&all, |sums| sums.reads)),
-            (stats::PHYSICAL_READ_TOTAL_BYTES, part(&all, |sums| sums.read_bytes)),
-            (stats::PHYSICAL_WRITE_TOTAL_REQUESTS, part(&all, |sums| sums.writes + sums.extends)),
-            (stats::PHYSICAL_WRITE_TOTAL_BYTES, part(&all, |sums| sums.write_bytes + sums.extend_bytes)),
+            (counter_catalog::PHYSICAL_READ_TOTAL_REQUESTS, part(&all, |sums| sums.reads)),
+            (counter_catalog::PHYSICAL_READ_TOTAL_BYTES, part(&all, |sums| sums.read_bytes)),
+            (counter_catalog::PHYSICAL_WRITE_TOTAL_REQUESTS, part(&all, |sums| sums.writes + sums.extends)),
+            (counter_catalog::PHYSICAL_WRITE_TOTAL_BYTES, part(&all, |sums| sums.write_bytes + sums.extend_bytes)),
         ] {
             set.put(stat, reading, io::source(self.about.version));
         }
@@ -324,16 +328,16 @@ impl Mapper<'_> {
         let [timed, requested, write, sync] = names;
         let timed = self.raw.count(group, timed, SILENT);
         let requested = self.raw.count(group, requested, SILENT);
-        set.put(stats::CHECKPOINTS_TIMED, timed.clone(), source);
-        set.put(stats::CHECKPOINTS_REQUESTED, requested.clone(), source);
+        set.put(counter_catalog::CHECKPOINTS_TIMED, timed.clone(), source);
+        set.put(counter_catalog::CHECKPOINTS_REQUESTED, requested.clone(), source);
         let done =
             if self.about.version < 18 { sum([timed, requested]) } else { self.raw.count(group, "num_done", SILENT) };
-        set.put(stats::DBWR_CHECKPOINTS, done, source);
+        set.put(counter_catalog::DBWR_CHECKPOINTS, done, source);
         let of = |column| self.raw.ms(group, column, SILENT);
-        set.put(stats::CHECKPOINT_WRITE_TIME, of(write), source);
-        set.put(stats::CHECKPOINT_SYNC_TIME, of(sync), source);
+        set.put(counter_catalog::CHECKPOINT_WRITE_TIME, of(write), source);
+        set.put(counter_catalog::CHECKPOINT_SYNC_TIME, of(sync), source);
         let slru = self.since(18, group, "slru_written", FROM_18);
-        set.put(stats::SLRU_WRITTEN, slru, source);
+        set.put(counter_catalog::SLRU_WRITTEN, slru, source);
     }
 
     fn gauges(&self, set: &mut StatSet) {

@@ -25,9 +25,9 @@ use super::own::PINNED;
 use super::wire::{Connection, PgError, Prepared};
 use crate::claim::Company;
 use about::About;
+use assay_measure::counter_catalog;
 use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
-use assay_measure::stats;
 use assay_run::engine::{EngineError, Remarks};
 use mapping::{Mapper, Own};
 use raw::{Epoch, Raw};
@@ -177,7 +177,7 @@ impl ServerStats {
         events::add(mapper, &mut set);
         rows::add(mapper, &mut set);
         // What is taken off for our own was perhaps not published yet: a count never falls for that.
-        if let Some(Reading::Count(commits)) = set.counters.get_mut(stats::SERVER_COMMITS.name) {
+        if let Some(Reading::Count(commits)) = set.counters.get_mut(counter_catalog::SERVER_COMMITS.name) {
             *commits = state.commits.max(*commits);
             state.commits = *commits;
         }

@@ -5,9 +5,9 @@ use super::*;
 use crate::place::Place;
 use crate::postgres::own;
 use crate::testing::until;
+use assay_measure::counter_catalog::{self as dictionary, Stat};
 use assay_measure::locked::locked;
 use assay_measure::snapshot::{Reading, WaitClass};
-use assay_measure::stats::{self as dictionary, Stat};
 use assay_run::engine::Doing;
 
 const W: u64 = 64;

@@ -9,7 +9,7 @@
 
 use super::noise::{Noise, clipped, median};
 use assay_measure::prng::{Purpose, Stream};
-use assay_measure::sample::mean;
+use assay_measure::statistics::mean;
 use assay_measure::steady::{Fit, Sums, segments};
 
 /// Fewer seconds than this say nothing of levels.

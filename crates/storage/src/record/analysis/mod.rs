@@ -11,7 +11,7 @@ mod tests;
 
 use crate::record::info::{StorageChange, StorageLevel};
 use assay_measure::record::Figure;
-use assay_measure::sample::{mean, stddev};
+use assay_measure::statistics::{mean, stddev};
 pub(super) use change::LEAST_CHANGE;
 use change::LEAST_SECONDS;
 use noise::median;

@@ -6,7 +6,7 @@
 //! estimating change-points in the mean of an AR(1) process", Bernoulli 23, 2017), with the scale
 //! Qn of Rousseeuw and Croux (1993).
 
-use assay_measure::sample;
+use assay_measure::statistics;
 
 /// Values further from the median of their neighbourhood than this many standard deviations are
 /// drawn in to it (Hampel's filter): one stalled second is no level.
@@ -106,7 +106,7 @@ fn clipped_side(series: &[f64], sigma: f64) -> Vec<f64> {
 
 /// The middle value; 0 of nothing.
 pub(super) fn median(values: &[f64]) -> f64 {
-    sample::median(values).unwrap_or(0.0)
+    statistics::median(values).unwrap_or(0.0)
 }
 
 fn differences(series: &[f64], lag: usize) -> Vec<f64> {

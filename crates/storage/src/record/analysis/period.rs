@@ -1,7 +1,7 @@
 //! Whether throughput dips every so many seconds.
 
 use super::noise::{clipped, median};
-use assay_measure::sample;
+use assay_measure::statistics;
 
 /// Probability of naming a period where there is none.
 const CHANCE: f64 = 0.01;
@@ -59,7 +59,7 @@ pub(in crate::record) fn period(values: &[f64], levels: &[f64]) -> Option<Period
 
 /// Each value less its mean and less what the one before predicts of it.
 fn whitened(values: &[f64]) -> Vec<f64> {
-    let mean = sample::mean(values);
+    let mean = statistics::mean(values);
     let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();
     let pairs = || centred.windows(2);
     let squares: f64 = pairs().map(|pair| pair[0] * pair[0]).sum();

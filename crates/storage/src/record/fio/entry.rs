@@ -2,8 +2,8 @@
 
 use super::number;
 use crate::readings::{
-    BatchCounts, CloneReading, DIRECTIONS, DepthCounts, FAMILIES, FamilyCounts, JobLabel, JobReading, Latency, Samples,
-    StorageReadings, Way, WayReading, family_of,
+    BatchCounts, CloneReading, DIRECTIONS, DepthCounts, FAMILIES, FamilyCounts, JobLabel, JobReading, LatencyReading,
+    Samples, StorageReadings, Way, WayReading, family_of,
 };
 use assay_measure::histogram::slot_low_and_width_ns;
 
@@ -15,9 +15,9 @@ pub(super) struct WayEntry {
     pub(super) short_ios: u64,
     /// The longest of its clones, whole ms.
     pub(super) runtime_ms: u64,
-    pub(super) slat: Latency,
-    pub(super) clat: Latency,
-    pub(super) lat: Latency,
+    pub(super) slat: LatencyReading,
+    pub(super) clat: LatencyReading,
+    pub(super) lat: LatencyReading,
     pub(super) bw: SampleSum,
     pub(super) iops: SampleSum,
 }
@@ -64,7 +64,7 @@ pub(super) struct Entry<'a> {
     pub(super) error: (i32, Option<&'a str>),
     pub(super) errors_passed: u64,
     pub(super) ways: [WayEntry; DIRECTIONS],
-    pub(super) sync: Latency,
+    pub(super) sync: LatencyReading,
     pub(super) depths: DepthCounts,
     pub(super) submits: BatchCounts,
     pub(super) completes: BatchCounts,
@@ -99,7 +99,7 @@ impl<'a> Entry<'a> {
             error: (0, None),
             errors_passed: 0,
             ways: Default::default(),
-            sync: Latency::default(),
+            sync: LatencyReading::default(),
             depths: Default::default(),
             submits: Default::default(),
             completes: Default::default(),

@@ -8,7 +8,7 @@ use super::percentile;
 use super::text::{BATCHES, DEPTHS, DiskFigures, shares};
 use super::tree::Tree;
 use super::wall;
-use crate::readings::{Latency, SteadyReading, StorageReadings, Way};
+use crate::readings::{LatencyReading, SteadyReading, StorageReadings, Way};
 use assay_measure::snapshot::DiskReading;
 use serde_json::Value;
 
@@ -195,7 +195,7 @@ fn push_samples(tree: &mut Tree, figures: &WayEntry, percent: f64) {
 }
 
 /// Extremes, mean and deviation of durations; zeros where there are none, as fio has it.
-fn spread(latency: &Latency, list: Option<&[f64]>, plus: bool) -> Tree {
+fn spread(latency: &LatencyReading, list: Option<&[f64]>, plus: bool) -> Tree {
     let histogram = &latency.histogram;
     let mut tree = Tree::object([
         ("min", Tree::Natural(histogram.min_ns().unwrap_or(0))),

@@ -3,7 +3,7 @@
 use super::number::{Step, share, short};
 use super::options;
 use super::percentile;
-use crate::readings::{FamilyCounts, JobLabel, JobReading, Latency, StorageReadings};
+use crate::readings::{FamilyCounts, JobLabel, JobReading, LatencyReading, StorageReadings};
 use std::fmt::Write as _;
 
 /// Units of the text report with ns per unit.
@@ -46,7 +46,7 @@ fn unit_of(min_ns: u64, max_ns: u64, stddev_ns: f64) -> (&'static str, u64) {
 }
 
 /// `    clat (usec): min=48, max=339, avg=57.39, stdev=12.64`; nothing where nothing was counted.
-pub(super) fn line(text: &mut String, name: &str, latency: &Latency) {
+pub(super) fn line(text: &mut String, name: &str, latency: &LatencyReading) {
     let histogram = &latency.histogram;
     let (Some(min), Some(max), Some(mean), Some(stddev)) =
         (histogram.min_ns(), histogram.max_ns(), histogram.mean_ns(), latency.stddev_ns())
@@ -68,7 +68,7 @@ pub(super) fn line(text: &mut String, name: &str, latency: &Latency) {
 }
 
 /// The block of percentiles: as many to a line of 80 characters as fit.
-pub(super) fn percentiles(text: &mut String, name: &str, latency: &Latency, list: &Percentiles<'_>) {
+pub(super) fn percentiles(text: &mut String, name: &str, latency: &LatencyReading, list: &Percentiles<'_>) {
     let found = percentile::percentiles(&latency.histogram, &list.label.percentiles);
     let (Some(&(_, least)), Some(&(_, most))) =
         (found.iter().min_by_key(|(_, ns)| *ns), found.iter().max_by_key(|(_, ns)| *ns))

@@ -7,7 +7,7 @@ use super::number::{percent, rate};
 use super::options;
 use super::percentile;
 use super::text::{DiskFigures, shares};
-use crate::readings::{JobLabel, Latency, StorageReadings, Way};
+use crate::readings::{JobLabel, LatencyReading, StorageReadings, Way};
 
 /// Fields for percentiles, used or not.
 const PERCENTILE_FIELDS: usize = 20;
@@ -113,7 +113,7 @@ fn put_way(text: &mut String, entries: &[Entry<'_>], entry: &Entry<'_>, way: Way
 }
 
 /// Whole us for the extremes, us with decimals for mean and deviation.
-fn put_latency(text: &mut String, latency: &Latency) {
+fn put_latency(text: &mut String, latency: &LatencyReading) {
     let histogram = &latency.histogram;
     put(
         text,
@@ -127,7 +127,7 @@ fn put_latency(text: &mut String, latency: &Latency) {
     );
 }
 
-fn put_percentiles(text: &mut String, label: &JobLabel, latency: Option<&Latency>) {
+fn put_percentiles(text: &mut String, label: &JobLabel, latency: Option<&LatencyReading>) {
     let found = latency.map_or_else(Vec::new, |latency| {
         match percentile::percentiles(&latency.histogram, &label.percentiles) {
             found if found.is_empty() => label.percentiles.iter().map(|&p| (p, 0)).collect(),

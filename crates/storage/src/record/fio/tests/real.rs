@@ -7,7 +7,7 @@
 use super::super::{header, json, terse, text, version};
 use crate::fixture;
 use crate::readings::{
-    CloneReading, FamilyCounts, GoalLabel, JobLabel, JobReading, Latency, Samples, SearchReading, SteadyReading,
+    CloneReading, FamilyCounts, GoalLabel, JobLabel, JobReading, LatencyReading, Samples, SearchReading, SteadyReading,
     StorageReadings, Way, WayReading,
 };
 use assay_measure::histogram::{Histogram, slot_low_and_width_ns, slot_of};
@@ -298,10 +298,10 @@ fn samples(way: &Value, name: &str, deviation: &str) -> Samples {
 }
 
 /// Durations with these bins (or any that fit, where there are none) and these moments.
-fn latency(value: &Value) -> Latency {
+fn latency(value: &Value) -> LatencyReading {
     let (n, min, max) = (number(value, "N"), number(value, "min"), number(value, "max"));
     if n == 0 {
-        return Latency::default();
+        return LatencyReading::default();
     }
     let mean = float(value, "mean");
     let mut sum = (mean * n as f64).round() as u64;
@@ -330,7 +330,7 @@ fn latency(value: &Value) -> Latency {
     let (sum_squared, n_wide) = (u128::from(sum).pow(2), u128::from(n));
     let spread = float(value, "stddev").powi(2) * (n - 1) as f64;
     let rest = (sum_squared % n_wide) as f64 / n as f64;
-    Latency { histogram, squares_ns2: sum_squared / n_wide + (spread + rest).round() as u128 }
+    LatencyReading { histogram, squares_ns2: sum_squared / n_wide + (spread + rest).round() as u128 }
 }
 
 fn some_slots(n: u64, min: u64, max: u64, sum: u64) -> Vec<(u32, u64)> {

@@ -6,14 +6,14 @@ use super::text::At;
 
 /// A printed number and where.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Seen {
+pub(crate) struct LocatedNumber {
     /// Where.
     pub(crate) at: At,
     /// What.
     pub(crate) printed: Printed,
 }
 
-impl Seen {
+impl LocatedNumber {
     /// A number at a place, if there is one.
     pub(crate) fn some(at: At, printed: Option<Printed>) -> Option<Self> {
         printed.map(|printed| Self { at, printed })

@@ -23,12 +23,12 @@ const TRY: Duration = Duration::from_millis(20);
 
 /// An open directory.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct DirHandle {
     fd: OwnedFd,
     path: PathBuf,
 }
 
-impl Held {
+impl DirHandle {
     /// The directory a path leads to.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let fd = openat(CWD, path, DIRECTORY, Mode::empty())?;
@@ -172,7 +172,7 @@ impl Held {
         Ok(unlinkat(&self.fd, name, AtFlags::REMOVEDIR)?)
     }
 
-    /// Takes the directory for this process until it is dropped or [`Held::release`]d; false if another
+    /// Takes the directory for this process until it is dropped or [`DirHandle::release`]d; false if another
     /// process keeps it for longer than `patience`. A file system without locks has no claims.
     pub(crate) fn claim(&self, patience: Duration) -> bool {
         let begun = Instant::now();
@@ -197,7 +197,7 @@ impl Held {
 }
 
 /// See [`assay_run::lock`] why it is not left to the closing.
-impl Drop for Held {
+impl Drop for DirHandle {
     fn drop(&mut self) {
         self.release();
     }

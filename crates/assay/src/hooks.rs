@@ -97,7 +97,7 @@ impl Call {
 
 /// What runs beside one run.
 #[derive(Clone, Debug)]
-pub(crate) struct Beside {
+pub(crate) struct Hooks {
     script: Option<PathBuf>,
     /// As the user gave it.
     script_given: String,
@@ -111,7 +111,7 @@ pub(crate) struct Beside {
     guards: Guards,
 }
 
-impl Beside {
+impl Hooks {
     pub(crate) fn new(configured: &Configured, dir: &RunDir, run_id: &str) -> Result<Self, Failure> {
         Ok(Self {
             script: script(configured)?,

@@ -4,7 +4,7 @@ use super::figures::READ_EVENTS;
 use super::limit;
 use crate::rules::setting;
 use assay_measure::histogram::Histogram;
-use assay_measure::kind::{Delivered, Headline, Line, Next, Told, given};
+use assay_measure::kind::{Delivered, Headline, HeadlineFigure, HeadlineLine, Next, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::metric::find;
 use assay_measure::record::{EventRow, Figure, ImportInfo, ImportedValue, OpRow, Record};
@@ -23,7 +23,7 @@ pub(crate) fn of(record: &Record) -> Headline {
         rows: rows(record),
         steadiness: steadiness(record),
         verbatim: Vec::new(),
-        again: again(record),
+        rerun_command: rerun_command(record),
         limit: limit::of(record),
         next: next(record),
     }
@@ -46,7 +46,7 @@ fn next(record: &Record) -> Vec<Next> {
 }
 
 /// What was set as `--set`, which knows every parameter; the seed as it was drawn.
-fn again(record: &Record) -> String {
+fn rerun_command(record: &Record) -> String {
     let given = given(record);
     if given.is_empty() || record.import.is_some() {
         return String::new();
@@ -144,32 +144,32 @@ fn tells_of_no_work(record: &Record, info: &ImportInfo) -> bool {
         && info.values.iter().all(|value| weight(value) > 1)
 }
 
-fn rows(record: &Record) -> Vec<Line> {
+fn rows(record: &Record) -> Vec<HeadlineLine> {
     let Delivered { ops_per_s, transactions_per_s, executes_per_s, reads_per_s, writes_per_s, mb_per_s, .. } =
         &Delivered::sustained(record);
     let rates = [
-        Told::new(ops_per_s, "operations/s"),
-        Told::new(transactions_per_s, "transactions/s"),
-        Told::new(executes_per_s, "executes/s"),
+        HeadlineFigure::new(ops_per_s, "operations/s"),
+        HeadlineFigure::new(transactions_per_s, "transactions/s"),
+        HeadlineFigure::new(executes_per_s, "executes/s"),
     ];
-    let is_known = |told: &Told| told.value.value().is_some();
+    let is_known = |told: &HeadlineFigure| told.value.value().is_some();
     // Operations, transactions and executes are often the same thing counted thrice.
-    let rate: Vec<Told> = rates.into_iter().find(is_known).into_iter().collect();
+    let rate: Vec<HeadlineFigure> = rates.into_iter().find(is_known).into_iter().collect();
     let ios = vec![
-        Told::new(reads_per_s, "reads/s"),
-        Told::new(writes_per_s, "writes/s"),
-        Told::new(mb_per_s, "MB/s (10^6)"),
+        HeadlineFigure::new(reads_per_s, "reads/s"),
+        HeadlineFigure::new(writes_per_s, "writes/s"),
+        HeadlineFigure::new(mb_per_s, "MB/s (10^6)"),
     ];
     if rate.is_empty() && !ios.iter().any(is_known) {
-        let p99 = Line { glue: "; ", ..Line::of("p99", printed_p99(record), "") };
+        let p99 = HeadlineLine { glue: "; ", ..HeadlineLine::of("p99", printed_p99(record), "") };
         let p99 = Some(p99).filter(|line| !line.told.is_empty());
         return p99.into_iter().chain(others(record)).collect();
     }
-    vec![Line::of("Rate", rate, "operations n/a (absent)"), Line::of("", ios, ""), p99(record)]
+    vec![HeadlineLine::of("Rate", rate, "operations n/a (absent)"), HeadlineLine::of("", ios, ""), p99(record)]
 }
 
 /// The 99th percentile of operations, of reads, or why there is none.
-fn p99(record: &Record) -> Line {
+fn p99(record: &Record) -> HeadlineLine {
     let metric = |key: &str| {
         let found = find(&record.metrics, key);
         found.map_or_else(Figure::default, |metric| metric.value.clone())
@@ -189,7 +189,7 @@ fn p99(record: &Record) -> Line {
         format!("; reads took {average} us on average, {slow}")
     });
     let of_read = metric("read_us_p99");
-    let mut told = vec![Told::new(&op, from), Told::new(&of_read, "us per single read (engine)")];
+    let mut told = vec![HeadlineFigure::new(&op, from), HeadlineFigure::new(&of_read, "us per single read (engine)")];
     if record.import.is_some() && op.value().is_none() {
         told.splice(..1, printed_p99(record));
     }
@@ -198,7 +198,7 @@ fn p99(record: &Record) -> Line {
         None => "no distribution of latency is known",
     };
     let otherwise = format!("n/a ({why}){average}");
-    Line { glue: "; ", ..Line::of("p99 at that rate", told, &otherwise) }
+    HeadlineLine { glue: "; ", ..HeadlineLine::of("p99 at that rate", told, &otherwise) }
 }
 
 /// What is known of the slow ones of single reads: the bucket that 99 % of them end in or before.
@@ -226,12 +226,12 @@ fn slow_reads(record: &Record) -> String {
 }
 
 /// The printed 99th percentiles of the most frequent operations of an import.
-fn printed_p99(record: &Record) -> Vec<Told> {
+fn printed_p99(record: &Record) -> Vec<HeadlineFigure> {
     const MOST: usize = 3;
     let is_known = |op: &&OpRow| op.service.us_p99.value().is_some();
     let mut ops: Vec<&OpRow> = record.driver.ops.iter().filter(is_known).collect();
     ops.sort_by_key(|op| std::cmp::Reverse(op.count));
-    let told = |op: &&OpRow| Told::new(&op.service.us_p99, &format!("us of {} (client)", op.kind));
+    let told = |op: &&OpRow| HeadlineFigure::new(&op.service.us_p99, &format!("us of {} (client)", op.kind));
     ops.iter().take(MOST).map(told).collect()
 }
 
@@ -247,7 +247,7 @@ fn weight(value: &ImportedValue) -> u8 {
 }
 
 /// Of an import with other figures than these: the most telling it has.
-fn others(record: &Record) -> Vec<Line> {
+fn others(record: &Record) -> Vec<HeadlineLine> {
     let values = record.import.iter().flat_map(|info| &info.values);
     let is_step = |value: &ImportedValue| value.at.starts_with("/series/");
     let mut known: Vec<&ImportedValue> =
@@ -264,14 +264,14 @@ fn others(record: &Record) -> Vec<Line> {
         let title = if at == 0 { "Figures" } else { "" };
         let key = if value.name == value.key { String::new() } else { format!(" ({})", value.key) };
         let text = format!("{scope}{} = {}{key}", value.name, value.printed);
-        Line::of(title, Vec::new(), &text)
+        HeadlineLine::of(title, Vec::new(), &text)
     };
-    let lines: Vec<Line> = known.take(OTHERS).enumerate().map(line).collect();
+    let lines: Vec<HeadlineLine> = known.take(OTHERS).enumerate().map(line).collect();
     if lines.is_empty() {
         let settings = many(record.plan.settings.len() as u64, "setting");
         let facts = many(record.host.facts.len() as u64, "fact");
         let text = format!("none; it contains {facts} about the host and {settings}");
-        vec![Line::of("Figures", Vec::new(), &text)]
+        vec![HeadlineLine::of("Figures", Vec::new(), &text)]
     } else {
         lines
     }

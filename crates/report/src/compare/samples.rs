@@ -4,7 +4,7 @@
 
 use assay_measure::record::Metric;
 use assay_measure::record::{Figure, Record};
-use assay_measure::sample::{Difference, Sample, mean, stddev};
+use assay_measure::statistics::{Difference, Sample, mean, stddev};
 use std::collections::BTreeMap;
 
 /// Fewest batches that say anything of their scatter.
@@ -18,7 +18,7 @@ pub(super) const REPEATS: usize = 3;
 
 /// The runs of one side.
 #[derive(Clone, Debug)]
-pub struct Group<'a> {
+pub struct RunGroup<'a> {
     /// As named on the command line.
     pub name: String,
     /// One run, or several repeats of one; never empty.
@@ -47,7 +47,7 @@ fn usual_key(metric: &Metric) -> String {
 
 impl<'a> Figures<'a> {
     /// `costs`: what prices add to the figures of each run.
-    pub(super) fn of(group: &'a Group<'a>, costs: &[Vec<Metric>]) -> Self {
+    pub(super) fn of(group: &'a RunGroup<'a>, costs: &[Vec<Metric>]) -> Self {
         let mut order = Vec::new();
         let mut runs = Vec::new();
         for (at, record) in group.records.iter().enumerate() {

@@ -1,9 +1,9 @@
 //! Differences of the snapshots: what every derived figure starts from.
 
 use assay_measure::clock::NS_PER_S;
+use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::record::Figure;
 use assay_measure::snapshot::{Actor, DriverReading, EventReading, Reading, RunData, Snapshot, StatSet, WaitClass};
-use assay_measure::stats::{self, Stat};
 
 /// Why a rate is missing: there was no measured time.
 pub(crate) const NO_WINDOW: &str = "no measured window";
@@ -61,8 +61,8 @@ impl<'a> Span<'a> {
             all => all,
         };
         (
-            either(stats::PHYSICAL_READ_TOTAL_BYTES, stats::PHYSICAL_READ_BYTES),
-            either(stats::PHYSICAL_WRITE_TOTAL_BYTES, stats::PHYSICAL_WRITE_BYTES),
+            either(counter_catalog::PHYSICAL_READ_TOTAL_BYTES, counter_catalog::PHYSICAL_READ_BYTES),
+            either(counter_catalog::PHYSICAL_WRITE_TOTAL_BYTES, counter_catalog::PHYSICAL_WRITE_BYTES),
         )
     }
 
@@ -75,7 +75,7 @@ impl<'a> Span<'a> {
     /// that were under way at its ends. Without that part an operation of ten seconds
     /// would belong to the second in which it ends.
     pub(crate) fn db_time_ns(&self) -> Figure {
-        let ended = match self.get(stats::DB_TIME) {
+        let ended = match self.get(counter_catalog::DB_TIME) {
             Figure::Count(ns) => ns,
             Figure::Na(_) if self.ops() > 0 => self.driver.busy_ns,
             figure => return figure,
@@ -92,11 +92,11 @@ impl<'a> Span<'a> {
     /// Commits and rollbacks: a server's own count, which has every statement that committed by itself, where there
     /// is one, else what the sessions asked for.
     pub(crate) fn transactions(&self) -> Figure {
-        let server = self.stats.get(stats::SERVER_COMMITS).is_some();
+        let server = self.stats.get(counter_catalog::SERVER_COMMITS).is_some();
         let (commits, rollbacks) = if server {
-            (stats::SERVER_COMMITS, stats::SERVER_ROLLBACKS)
+            (counter_catalog::SERVER_COMMITS, counter_catalog::SERVER_ROLLBACKS)
         } else {
-            (stats::USER_COMMITS, stats::USER_ROLLBACKS)
+            (counter_catalog::USER_COMMITS, counter_catalog::USER_ROLLBACKS)
         };
         match (self.get(commits), self.get(rollbacks)) {
             (commits, Figure::Na(_)) => commits,
@@ -140,8 +140,13 @@ impl<'a> Deltas<'a> {
     /// Short key of where a counter was read. The loop counts and times operations, `/proc` times CPU, everything
     /// else is the engine's own counter, or, beside a server, the session's.
     pub(crate) fn source(&self, stat: Stat) -> String {
-        const CLIENT: &[Stat] = &[stats::EXECUTE_COUNT, stats::USER_CALLS, stats::LOGONS, stats::DB_TIME];
-        const PROC: &[Stat] = &[stats::DB_CPU, stats::BACKGROUND_CPU];
+        const CLIENT: &[Stat] = &[
+            counter_catalog::EXECUTE_COUNT,
+            counter_catalog::USER_CALLS,
+            counter_catalog::LOGONS,
+            counter_catalog::DB_TIME,
+        ];
+        const PROC: &[Stat] = &[counter_catalog::DB_CPU, counter_catalog::BACKGROUND_CPU];
         let marks = [&self.data.end, &self.data.drained];
         let said = marks.iter().find_map(|mark| mark.stats.sources.get(stat.name));
         if let Some(source) = said {

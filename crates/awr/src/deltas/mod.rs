@@ -1,22 +1,22 @@
 //! The readings of a run as differences: what every derived figure and every identity starts from.
 
-mod deltas;
 mod host;
 mod rises;
 mod sampled;
+mod span;
 mod words;
 
-pub(crate) use deltas::{
-    Deltas, NO_OPS, NO_SOURCE, NO_TX, NO_WINDOW, Span, UNSUPPORTED, counter, delta, micros, seconds,
-};
 pub(crate) use host::{cpu_delta_ns, cpu_total_ns, disk_deltas};
 pub(crate) use rises::Rises;
 pub(crate) use sampled::{Sampled, sampled, sampled_of};
+pub(crate) use span::{
+    Deltas, NO_OPS, NO_SOURCE, NO_TX, NO_WINDOW, Span, UNSUPPORTED, counter, delta, micros, seconds,
+};
 pub(crate) use words::{CPU, CPU_COLUMNS, RUN_QUEUE, actor_name, class_name};
 
 use assay_measure::facts;
 use assay_measure::record::{Figure, Record};
-use assay_measure::sample::{mean, stddev};
+use assay_measure::statistics::{mean, stddev};
 
 /// Standard deviation over mean (of the sample, n - 1).
 pub(crate) fn variation(values: &[f64]) -> Figure {

@@ -7,7 +7,7 @@ use assay_measure::units::{fixed, thousands};
 
 /// Where the costs of two platforms meet.
 #[figures]
-pub struct Between {
+pub struct BreakEven {
     /// The one that is compared with.
     pub from: String,
     /// The other.
@@ -32,7 +32,7 @@ const READ_IOPS: &str = "cost_per_1000_read_iops_month";
 
 /// Compares the cost of two platforms.
 #[must_use]
-pub fn between(from: &Cost, to: &Cost) -> Between {
+pub fn between(from: &Cost, to: &Cost) -> BreakEven {
     let ratio = |a: f64, b: f64, why: &str| Figure::decimal(b).per(a, why);
     let unit = |cost: &Cost, whole: bool| {
         let unit = cost.unit(READ_IOPS)?;
@@ -42,7 +42,7 @@ pub fn between(from: &Cost, to: &Cost) -> Between {
         (Some(a), Some(b)) => ratio(a, b, "no cost"),
         _ => Figure::na("read IOPS of both sides are not known"),
     };
-    let mut found = Between {
+    let mut found = BreakEven {
         from: from.platform.clone(),
         to: to.platform.clone(),
         monthly_ratio: ratio(from.monthly, to.monthly, "no monthly cost"),
