@@ -6,7 +6,7 @@ use super::caps::{self, FLAT_TOP, HOST_LIMIT};
 use super::limits::TWO_LIMITS;
 use super::options::Options;
 use super::options::{in_memory, no_file};
-use super::view::{FLAT, SUSTAINED_S, View, is_flat, lead, length, value};
+use super::view::{FLAT, SUSTAINED_S, View, is_flat, lead, led, length, value};
 use super::warnings;
 use crate::readings::StorageReadings;
 use crate::record::info::{StorageChange, StorageGroup, StorageInfo, StorageJob, StorageLevel, StoragePrecondition};
@@ -16,6 +16,8 @@ use assay_measure::units::{fixed, many, size, thousands};
 
 /// A level below this share of the one before is a fall worth a cause.
 const FALL: f64 = 0.8;
+/// One below this share is serious.
+const FALL_HIGH: f64 = FALL / 2.0;
 /// Share of bytes written from which on a group counts as writing.
 const WRITES: f64 = 0.5;
 
@@ -27,6 +29,7 @@ const DRIFT_HIGH: f64 = 0.3;
 const VARIATION: f64 = 0.3;
 /// Tail over median.
 const TAIL_RATIO: f64 = 20.0;
+const TAIL_HIGH: f64 = 100.0;
 /// I/Os that p99.9 needs.
 const NEEDED: f64 = 10_000.0;
 /// Time from the due time over service time.
@@ -42,7 +45,7 @@ const CACHE_FILLED: Rule = Rule {
             "IOPS fall for good to {} % of the level before or less, at least {} % of the bytes are written, and A2 does not fire; high at {} % or less",
             100.0 * FALL,
             100.0 * WRITES,
-            50.0 * FALL
+            100.0 * FALL_HIGH
         )
     },
     why: "The level before is that of a cache; the device keeps the later one.",
@@ -60,7 +63,7 @@ const CREDIT_SPENT: Rule = Rule {
             "IOPS fall for good to {} % of the level before or less, the level before lasted {SUSTAINED_S} s or more, and the later one is flat: it varies by at most {} % for that long; high at {} % or less",
             100.0 * FALL,
             100.0 * FLAT,
-            50.0 * FALL
+            100.0 * FALL_HIGH
         )
     },
     why: "A platform gives the first level for a while only.",
@@ -78,7 +81,7 @@ const READS_FELL: Rule = Rule {
             "IOPS fall for good to {} % of the level before or less, less than {} % of the bytes are written, and A2 does not fire; high at {} % or less",
             100.0 * FALL,
             100.0 * WRITES,
-            50.0 * FALL
+            100.0 * FALL_HIGH
         )
     },
     why: "Other load used the device, or a cache held the data at first.",
@@ -95,7 +98,7 @@ const LEVEL_CHANGED: Rule = Rule {
         format!(
             "IOPS, or the response latency where a rate fixes those, change their level by at least {} % in another way than A1 to A3; high where the lowest level is below {} % of the highest",
             100.0 * LEAST_CHANGE,
-            50.0 * FALL
+            100.0 * FALL_HIGH
         )
     },
     why: "The mean mixes different states of the platform.",
@@ -169,7 +172,7 @@ const TAIL: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "p99.99 (p99.9 where there are too few samples) is at least {TAIL_RATIO} times the median; high from 5 times that"
+            "p99.99 (p99.9 where there are too few samples) is at least {TAIL_RATIO} times the median; high from {TAIL_HIGH} times"
         )
     },
     why: "If a log write takes that long, it stalls all commits that wait for it.",
@@ -249,13 +252,16 @@ pub(super) fn advise(readings: &StorageReadings, info: &StorageInfo, record: &Re
     let view = View { readings, info, record };
     let mut found = warnings::all(&view);
     for group in &info.groups {
-        found.extend(view.fall(group));
-        found.extend(view.other_change(group));
-        found.extend(caps::host_limit(&view, group));
-        found.extend(caps::flat_top(&view, group));
-        found.extend(view.stalls(group));
-        found.extend(view.drift(group));
-        found.extend(view.uneven(group));
+        let of_group = [
+            view.fall(group),
+            view.other_change(group),
+            caps::host_limit(&view, group),
+            caps::flat_top(&view, group),
+            view.stalls(group),
+            view.drift(group),
+            view.uneven(group),
+        ];
+        found.extend(led(&lead(info, group), of_group));
     }
     // Both limits at once are said once.
     match super::limits::two_limits(&info.groups) {
@@ -264,10 +270,8 @@ pub(super) fn advise(readings: &StorageReadings, info: &StorageInfo, record: &Re
     }
     found.extend(info.precondition.iter().filter_map(precondition));
     for job in &info.jobs {
-        found.extend(view.steady(job));
-        found.extend(view.tail(job));
-        found.extend(view.short(job));
-        found.extend(view.late(job));
+        let of_job = [view.steady(job), view.tail(job), view.short(job), view.late(job)];
+        found.extend(led(&format!("{}: ", job.name), of_job));
     }
     found.sort_by_key(|advice| advice.severity != "high");
     found
@@ -323,9 +327,9 @@ impl View<'_> {
         if lasting > FALL {
             return None;
         }
-        let lead = lead(self.info, group);
+        let high = lasting <= FALL_HIGH;
         let seen = format!(
-            "{lead}throughput fell from {} to {} I/Os per second ({} to {} MiB/s) {} s after the start ({})",
+            "throughput fell from {} to {} I/Os per second ({} to {} MiB/s) {} s after the start ({})",
             thousands(value(&before.median).round() as u64),
             thousands(value(&after.median).round() as u64),
             fixed(value(&before.mib_per_s), 1),
@@ -340,7 +344,7 @@ impl View<'_> {
             ("written_bytes", change.written_bytes as f64),
         ];
         if is_flat(after) && length(before) >= SUSTAINED_S {
-            return Some(self.credit(&seen, before, after, change, &evidence));
+            return Some(self.credit(high, &seen, before, after, change, &evidence));
         }
         if self.writes(group) >= WRITES {
             let credit = if is_flat(after) {
@@ -354,7 +358,7 @@ impl View<'_> {
                  controller, the array or the host) was full; {credit}.",
                 size(change.written_bytes)
             );
-            return Some(CACHE_FILLED.advise(lasting <= FALL / 2.0, text, &evidence));
+            return Some(CACHE_FILLED.advise(high, text, &evidence));
         }
         let causes = if is_flat(after) {
             "Perhaps other load used the device, a cache held the data at first, or a short burst credit was spent"
@@ -363,11 +367,12 @@ impl View<'_> {
              held the data at first"
         };
         let text = format!("{seen}, after {} had been read. {causes}.", size(change.read_bytes));
-        Some(READS_FELL.advise(lasting <= FALL / 2.0, text, &evidence))
+        Some(READS_FELL.advise(high, text, &evidence))
     }
 
     fn credit(
         &self,
+        high: bool,
         seen: &str,
         before: &StorageLevel,
         after: &StorageLevel,
@@ -389,10 +394,9 @@ impl View<'_> {
             thousands((above_mib * length(before)).max(0.0) as u64),
             fixed((spent / value(&after.median).max(1.0)).ceil(), 0)
         );
-        let lasting = value(&after.median) / value(&before.median).max(f64::MIN_POSITIVE);
         let mut evidence = evidence.to_vec();
         evidence.push(("credit_ios_count", spent));
-        CREDIT_SPENT.advise(lasting <= FALL / 2.0, text, &evidence)
+        CREDIT_SPENT.advise(high, text, &evidence)
     }
 
     fn other_change(&self, group: &StorageGroup) -> Option<Advice> {
@@ -410,8 +414,7 @@ impl View<'_> {
         let rose = group.analysed == "IOPS" && group.changes.len() == 1 && value(&last.median) > least;
         let meaning = if rose { ": a warm-up (a cache filled, a clock sped up), or the end of other load" } else { "" };
         let text = format!(
-            "{}{what} changed its level {}, first {} s after the start ({}), between {} and {}{meaning}.",
-            lead(self.info, group),
+            "{what} changed its level {}, first {} s after the start ({}), between {} and {}{meaning}.",
             many(group.changes.len() as u64, "time"),
             fixed(value(&first.at_s), 0),
             chance(first),
@@ -419,7 +422,7 @@ impl View<'_> {
             thousands(most.round() as u64)
         );
         let evidence = [("first_at_s", value(&first.at_s)), ("least", least), ("most", most)];
-        Some(LEVEL_CHANGED.explain(least < FALL / 2.0 * most, text, &evidence))
+        Some(LEVEL_CHANGED.explain(least < FALL_HIGH * most, text, &evidence))
     }
 
     fn stalls(&self, group: &StorageGroup) -> Option<Advice> {
@@ -428,8 +431,7 @@ impl View<'_> {
         let mean = group.iops_total_per_s.mean.value()?;
         let left = least / mean.max(f64::MIN_POSITIVE);
         let text = format!(
-            "{}throughput dips about every {} s, down to {} % of the mean.",
-            lead(self.info, group),
+            "throughput dips about every {} s, down to {} % of the mean.",
             fixed(period, 0),
             fixed(100.0 * left, 0)
         );
@@ -449,8 +451,7 @@ impl View<'_> {
             _ => ("fell", "a warm-up that has not ended"),
         };
         let text = format!(
-            "{}{} {word} linearly by {} % from start to end: {meaning}.",
-            lead(self.info, group),
+            "{} {word} linearly by {} % from start to end: {meaning}.",
             group.analysed,
             fixed(100.0 * drift.abs(), 0)
         );
@@ -463,11 +464,7 @@ impl View<'_> {
         if variation <= VARIATION || explained || group.analysed != "IOPS" {
             return None;
         }
-        let text = format!(
-            "{}throughput varies by {} % from second to second.",
-            lead(self.info, group),
-            fixed(100.0 * variation, 0)
-        );
+        let text = format!("throughput varies by {} % from second to second.", fixed(100.0 * variation, 0));
         let evidence = [("variation_ratio", variation)];
         Some(UNEVEN.explain(variation >= 2.0 * VARIATION, text, &evidence))
     }
@@ -475,8 +472,8 @@ impl View<'_> {
     fn steady(&self, job: &StorageJob) -> Option<Advice> {
         let steady = job.steady.as_ref().filter(|steady| !steady.attained)?;
         let text = format!(
-            "{}: the steady state ({}) was not reached within its window of {} s.",
-            job.name, steady.criterion, steady.window_s
+            "the steady state ({}) was not reached within its window of {} s.",
+            steady.criterion, steady.window_s
         );
         Some(NOT_STEADY.explain(true, text, &[]))
     }
@@ -500,9 +497,8 @@ impl View<'_> {
         }
         let when = self.worst_second(job.group);
         let text = format!(
-            "{}: the tail of {} latency is long: {name} is {} us, {} times the median of {} us; the longest took {} \
+            "the tail of {} latency is long: {name} is {} us, {} times the median of {} us; the longest took {} \
              us{when}.",
-            job.name,
             way.way,
             fixed(tail, 0),
             fixed(ratio, 0),
@@ -510,7 +506,7 @@ impl View<'_> {
             fixed(value(&way.lat.us_max), 0)
         );
         let evidence = [("tail_over_median_ratio", ratio), ("us_p50", p50)];
-        Some(TAIL.explain(ratio >= 5.0 * TAIL_RATIO, text, &evidence))
+        Some(TAIL.explain(ratio >= TAIL_HIGH, text, &evidence))
     }
 
     /// `, in second 12 of the group`
@@ -534,8 +530,7 @@ impl View<'_> {
         }
         let seconds = value(&way.runtime_s) * NEEDED / ios;
         let text = format!(
-            "{}: {} {}s are too few for p99.9, which needs {}: at this rate about {} s.",
-            job.name,
+            "{} {}s are too few for p99.9, which needs {}: at this rate about {} s.",
             thousands(way.lat.count),
             way.way,
             thousands(NEEDED as u64),
@@ -558,9 +553,8 @@ impl View<'_> {
             _ => "after a stall",
         };
         let text = format!(
-            "{}: at {} {}s/s the 99th percentile from the due time is {} us, of the service time alone {} us: {gaps} \
+            "at {} {}s/s the 99th percentile from the due time is {} us, of the service time alone {} us: {gaps} \
              requests queue.",
-            job.name,
             thousands(rate as u64),
             way.way,
             fixed(response, 0),

@@ -2,7 +2,7 @@
 
 use super::options::Options;
 use super::options::{in_memory, no_file};
-use super::view::{FLAT, SUSTAINED_S, View, is_flat, lead, length, value};
+use super::view::{FLAT, SUSTAINED_S, View, is_flat, length, value};
 use super::warnings::CPU_BOUND_PCT;
 use crate::record::info::StorageGroup;
 use assay_measure::record::Advice;
@@ -77,8 +77,7 @@ pub(super) fn host_limit(view: &View<'_>, group: &StorageGroup) -> Option<Advice
     });
     let (way, found, limit, unit, by) = near.next()?;
     let text = format!(
-        "{}{} {unit} per second of {way}s are at the limit of {} set by {by}.",
-        lead(view.info, group),
+        "{} {unit} per second of {way}s are at the limit of {} set by {by}.",
         thousands(found as u64),
         thousands(limit as u64)
     );
@@ -141,9 +140,8 @@ pub(super) fn flat_top(view: &View<'_>, group: &StorageGroup) -> Option<Advice> 
         format!(", within {} % of {}", fixed(100.0 * ROUND, 1), thousands(round as u64))
     });
     let text = format!(
-        "{}{sure} a limit on I/Os per second: {} for {} s with a variation of only {} %{at}, while requests queue \
+        "{sure} a limit on I/Os per second: {} for {} s with a variation of only {} %{at}, while requests queue \
          (mean {} us, quickest {} us). A device varies more.",
-        lead(view.info, group),
         thousands(iops as u64),
         fixed(length(level), 0),
         fixed(100.0 * level.variation_ratio.value()?, 2),

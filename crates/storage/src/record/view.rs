@@ -2,7 +2,7 @@
 
 use super::info::{StorageGroup, StorageInfo, StorageLevel};
 use crate::readings::StorageReadings;
-use assay_measure::record::{Figure, Record};
+use assay_measure::record::{Advice, Figure, Record};
 
 /// Seconds of a level vary by no more than this where something holds it.
 pub(super) const FLAT: f64 = 0.02;
@@ -22,6 +22,11 @@ pub(super) fn lead(info: &StorageInfo, group: &StorageGroup) -> String {
         1 => String::new(),
         _ => format!("Group {} ({}): ", group.group, group.jobs.join(", ")),
     }
+}
+
+/// Findings that begin with this.
+pub(super) fn led(lead: &str, found: impl IntoIterator<Item = Option<Advice>>) -> impl Iterator<Item = Advice> {
+    found.into_iter().flatten().map(move |found| Advice { text: format!("{lead}{}", found.text), ..found })
 }
 
 pub(super) fn value(figure: &Figure) -> f64 {

@@ -3,7 +3,7 @@
 use super::options::Options;
 use super::options::{fact, goes, in_memory, is_random, no_file};
 use super::rows::ios_of;
-use super::view::View;
+use super::view::{View, led};
 use crate::readings::JobReading;
 use crate::record::info::StorageJob;
 use assay_measure::cpu::STEAL_TOLD_PCT;
@@ -222,7 +222,7 @@ pub(super) fn all(view: &View<'_>) -> Vec<Advice> {
             view.same_offsets(reading),
             view.small_region(reading, job),
         ];
-        found.extend(of_job.into_iter().flatten().map(|found| Advice { text: lead.clone() + &found.text, ..found }));
+        found.extend(led(&lead, of_job));
     }
     found.extend([view.same_blocks(), view.stolen(), view.throttled(), view.cpus_busy()].into_iter().flatten());
     let mut seen = std::collections::BTreeSet::new();
@@ -412,9 +412,7 @@ impl View<'_> {
     }
 
     fn host_fact(&self, name: &str) -> Option<&str> {
-        let facts = self.record.host.facts.iter();
-        let found = facts.clone().find(|fact| fact.name == name)?;
-        Some(found.value.as_str())
+        self.record.host.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.as_str())
     }
 
     /// Jobs one after the other that read the same blocks, because they share file and seed.
