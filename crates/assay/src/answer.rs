@@ -24,6 +24,7 @@ pub(crate) fn product(record: &Record, format: &Format, place: &Path) -> Result<
             files: vec![REPORT.to_owned(), REPORT_HTML.to_owned()],
             previous: before::previous(record, place),
             is_coloured: ui::is_watched() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+            columns: ui::columns(),
         };
     }
     let text = written(format, &input, place)?;

@@ -55,6 +55,12 @@ pub(crate) fn is_watched() -> bool {
     LOG.get().is_none() && io::stdout().is_terminal()
 }
 
+/// Columns of the terminal that somebody looks at.
+pub(crate) fn columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok().filter(|size| size.ws_col > 0 && is_watched());
+    size.map(|size| size.ws_col.into())
+}
+
 /// Whether nothing is said but what [`PASS`] lets through.
 static QUIET: AtomicBool = AtomicBool::new(false);
 /// How lines begin that are said all the same.

@@ -17,11 +17,14 @@ use assay_measure::facts::{self, FactKey};
 use assay_measure::kind::Headline;
 use assay_measure::record::{Advice, Figure, Record};
 use assay_measure::units::{fixed, short};
+use std::ops::RangeInclusive;
 
 /// Most lines of an answer.
 pub const LINES: usize = 40;
-/// Most columns of a line.
+/// Most columns of a line where no terminal says how many it has.
 pub const WIDTH: usize = 100;
+/// Columns that an answer makes use of.
+const WIDTHS: RangeInclusive<usize> = 80..=120;
 
 /// Most columns of a finding.
 const LONG: usize = 240;
@@ -98,6 +101,8 @@ pub struct Context {
     pub previous: Option<(String, Class)>,
     /// Whether titles have the colours of a terminal.
     pub is_coloured: bool,
+    /// Columns of the terminal, if it says so.
+    pub columns: Option<usize>,
 }
 
 /// An answer.
@@ -112,6 +117,8 @@ pub struct Answer {
     /// The command that repeats the test; empty where it is not known.
     pub rerun_command: String,
     is_coloured: bool,
+    /// Columns of the terminal, if it says so.
+    pub columns: Option<usize>,
 }
 
 /// The answer of a run, or of repeats of one run: then a figure is the median with its range.
@@ -139,6 +146,7 @@ pub fn of(records: &[&Record], context: &Context) -> Answer {
     said.extend(next(&headlines[0]));
     Answer {
         is_coloured: context.is_coloured,
+        columns: context.columns,
         first: lead(records, first, &headlines),
         verbatim: headlines[0].verbatim.clone(),
         rerun_command: headlines[0].rerun_command.clone(),
@@ -147,10 +155,15 @@ pub fn of(records: &[&Record], context: &Context) -> Answer {
 }
 
 impl Answer {
-    /// As text of at most [`LINES`] lines of [`WIDTH`] columns.
+    /// An empty page as wide as what is said on it.
+    pub(crate) fn page(&self) -> Page {
+        Page::new(self.columns.map_or(WIDTH, |columns| columns.clamp(*WIDTHS.start(), *WIDTHS.end())))
+    }
+
+    /// As text of at most [`LINES`] lines, in the columns of the terminal.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut page = Page::default();
+        let mut page = self.page();
         page.paragraph(&self.first);
         page.line("");
         for line in &self.verbatim {

@@ -1,6 +1,5 @@
 //! Lines within a width: titles at the left, sentences wrapped at the right.
 
-use super::WIDTH;
 use assay_measure::plain::plain;
 use assay_measure::units::shorten;
 
@@ -8,16 +7,21 @@ use assay_measure::units::shorten;
 const LEFT: usize = 18;
 
 /// A page of limited width.
-#[derive(Default)]
 pub(crate) struct Page {
     lines: Vec<String>,
+    columns: usize,
 }
 
 impl Page {
+    /// Of lines of so many columns.
+    pub(crate) fn new(columns: usize) -> Self {
+        Self { lines: Vec::new(), columns }
+    }
+
     /// One line, shortened where it is too long.
     pub(crate) fn line(&mut self, text: &str) {
         // Plain words may be longer than what they stand for.
-        let text = shorten(&plain_words(text.trim_end()), WIDTH);
+        let text = shorten(&plain_words(text.trim_end()), self.columns);
         self.lines.push(plain(&text).into_owned());
     }
 
@@ -30,8 +34,8 @@ impl Page {
         let mut line = format!("{title:<left$}");
         let mut is_empty = true;
         for word in plain_words(text).split_whitespace() {
-            let word = shorten(word, WIDTH - left);
-            if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            let word = shorten(word, self.columns - left);
+            if !is_empty && line.chars().count() + 1 + word.chars().count() > self.columns {
                 self.line(&line);
                 line = " ".repeat(left);
                 is_empty = true;
@@ -60,7 +64,8 @@ impl Page {
     /// A command to be typed, which is never wrapped nor cut; what it is for is left out where it does not fit.
     pub(crate) fn command(&mut self, title: &str, text: &str) {
         let whole = format!("{title:<LEFT$}{text}");
-        let line = if whole.chars().count() > WIDTH { whole.split("   # ").next().unwrap_or_default() } else { &whole };
+        let line =
+            if whole.chars().count() > self.columns { whole.split("   # ").next().unwrap_or_default() } else { &whole };
         self.lines.push(plain(line.trim_end()).into_owned());
     }
 

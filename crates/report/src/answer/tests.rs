@@ -66,6 +66,19 @@ fn the_answer_fits_one_screen_and_says_what_is_asked() {
 }
 
 #[test]
+fn the_answer_is_as_wide_as_the_terminal_within_what_is_good_to_read() {
+    let record = run();
+    let widest = |columns| {
+        let text = of(&[&record], &Context { columns: Some(columns), ..Context::default() }).text();
+        text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+    };
+    let found = [20, 80, 97, 120, 300].map(widest);
+    assert!((70..=80).contains(&found[0]), "{found:?}");
+    assert_eq!((found[0], found[3]), (found[1], found[4]));
+    assert!(found[1] < found[2] && found[2] <= 97 && found[2] < found[3] && found[3] <= 120, "{found:?}");
+}
+
+#[test]
 fn a_title_is_coloured_by_what_its_line_says() {
     let record = run();
     let text = of(&[&record], &Context { is_coloured: true, ..Context::default() }).text();

@@ -32,7 +32,7 @@ fn text(input: &Input<'_>) -> String {
     let found = cost::findings(&[cost]).into_iter();
     let finding = |text: String| Said::new("Finding", text);
     answer.said.extend(found.map(|found| finding(format!("{}: {}", found.id, shorten(&found.text, LONG)))));
-    let mut page = Page::default();
+    let mut page = answer.page();
     section(&mut page, cost);
     answer.text() + &page.finish(LINES, "(cut here; `assay cost RUN` prints the rest)")
 }
