@@ -1,7 +1,7 @@
 //! Targets that are SQL servers: what any of them needs, and a folder for each.
 //!
 //! `slob` is the life of SLOB's data set on any of them, `orders` what order entry needs. `claim` says what a data set is claimed for, `marked` what one says of itself and `wanted` what a load decides, `blocking` drives
-//! sessions that wait for each answer, `many` waits for several at once, [`temp`] makes and keeps throw-away servers, `place` says where a server is, [`patience`] how long its answers may
+//! sessions that wait for each answer and `pipelined` those that ask and answer in two steps, `many` waits for several at once, [`temp`] makes and keeps throw-away servers, `place` says where a server is, [`patience`] how long its answers may
 //! take and `patient` where that is waited for, `reach`, `tls` and `stream` are the way to it, `input` is what it has sent, `certificate` what
 //! its certificate says, `turns` when a session may connect, `slices` how a loop in the server is timed, `looks` how often
 //! it is asked what it does, `published` how exact its counters are at a mark; `watch` ends statements that nobody waits for any more, `procs` reads what
@@ -26,6 +26,7 @@ mod orders;
 mod password;
 pub mod patience;
 mod patient;
+mod pipelined;
 mod place;
 pub mod postgres;
 mod procs;

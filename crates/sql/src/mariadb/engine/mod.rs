@@ -2,7 +2,6 @@
 //! or, with LOOP=server, slices of operations that the server performs by itself.
 
 mod calls;
-mod driver;
 pub(super) mod facts;
 mod session;
 mod slices;
@@ -11,14 +10,19 @@ use super::address::Address;
 use super::attached::{Attached, OWN_CONNECTIONS};
 use super::claim;
 use super::conn::Connection;
+use super::layout::changed_columns;
 use super::marker::{self, Marked};
 use super::product::Product;
 use super::server::Server;
 use crate::claim::Purpose;
-use crate::slices::refuse_unfit;
+use crate::patience::Patience;
+use crate::pipelined::{Base, Pipeline};
+use crate::slices::{Pace, refuse_unfit};
+use crate::watch::Backends;
+use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
 use assay_measure::snapshot::{Fact, StatSet};
-use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Remarks};
+use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Remarks, Slice, SliceDone};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use std::time::Duration;
@@ -105,6 +109,55 @@ fn threads((shared, asked): (bool, usize), sessions: usize, cpus: usize) -> usiz
     }
 }
 
+impl Base for MariaEngine {
+    type Session = session::Session;
+    type Sliced = slices::Sliced;
+    type Token = super::attached::Token;
+
+    fn clock(&self) -> &Clock {
+        &self.on.clock
+    }
+
+    fn patience(&self) -> &Patience {
+        &self.on.address.patience
+    }
+
+    fn backends(&self) -> &Backends<Self::Token> {
+        &self.on.backends
+    }
+
+    fn columns(&self) -> usize {
+        changed_columns(self.plan.redo_stress).len()
+    }
+
+    fn last_look(&self, number: u32) {
+        self.on.closes(number);
+    }
+
+    fn open(&self, number: u32, home: u32) -> Result<session::Session, EngineError> {
+        session::Session::open(self, number, home)
+    }
+
+    fn slices(&self, session: &mut session::Session, home: u32) -> Result<Option<slices::Sliced>, EngineError> {
+        let connection = session.connection.as_mut().filter(|_| self.in_server);
+        let run = (self.packet_bytes, self.claim);
+        connection.map(|connection| slices::Sliced::open(connection, &self.plan, home, run)).transpose()
+    }
+
+    fn pace(sliced: &slices::Sliced) -> &Pace {
+        &sliced.pace
+    }
+
+    fn slice(
+        &self,
+        session: &mut session::Session,
+        sliced: &mut slices::Sliced,
+        slice: Slice<'_>,
+    ) -> Result<SliceDone, EngineError> {
+        sliced.perform(session, &self.plan, &self.on.clock, slice)
+    }
+}
+
 impl Engine for MariaEngine {
     fn facts(&self) -> Vec<Fact> {
         let mut facts = self.facts.clone();
@@ -121,7 +174,7 @@ impl Engine for MariaEngine {
     }
 
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
-        Ok(Box::new(driver::MariaDriver::open(self, assignment)?))
+        Ok(Box::new(Pipeline::open(self, assignment)?))
     }
 
     fn sample(&self) -> StatSet {

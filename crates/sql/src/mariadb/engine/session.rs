@@ -9,6 +9,8 @@ use crate::counted::Counted;
 use crate::lost::{closed, probed};
 use crate::many::Talks;
 use crate::patience::Wait;
+use crate::pipelined::Pipelined;
+use crate::watch::Cancel;
 use assay_run::dataset::rows::fill_columns;
 use assay_run::engine::{EngineError, Op, OpError};
 use assay_run::plan::Plan;
@@ -42,7 +44,7 @@ struct Doing {
 }
 
 /// One session: its connection, its statements, its transaction.
-pub(super) struct Session {
+pub(in crate::mariadb) struct Session {
     /// From 1.
     pub(super) number: u32,
     pub(super) connection: Option<Connection>,
@@ -79,67 +81,22 @@ impl Session {
             content: Vec::new(),
             lost: None,
         };
-        session.probe(&engine.plan, home)?;
+        session.probe(engine, home)?;
         Ok(session)
     }
 
     /// One untimed operation: it must touch as many rows as it asks for.
-    fn probe(&mut self, plan: &Plan, home: u32) -> Result<(), EngineError> {
-        let op = Op::Select { schema: home, first_key: 1, width: plan.work_unit };
-        let rows = self.perform(plan, &op).map_err(|error| {
+    fn probe(&mut self, engine: &MariaEngine, home: u32) -> Result<(), EngineError> {
+        let width = engine.plan.work_unit;
+        let op = Op::Select { schema: home, first_key: 1, width };
+        let rows = self.perform(engine, &op).map_err(|error| {
             EngineError::Unusable(match &self.lost {
                 Some(why) => format!("session {} lost its connection: {why}", self.number),
                 None => error.text,
             })
         })?;
         self.counted = Counted::default();
-        probed(home, plan.work_unit, rows)
-    }
-
-    /// One operation, from request to answer; the rows it touched.
-    pub(super) fn perform(&mut self, plan: &Plan, op: &Op) -> Result<u64, OpError> {
-        self.ask(plan, op)?;
-        loop {
-            if let Some(rows) = self.answer()? {
-                return Ok(rows);
-            }
-        }
-    }
-
-    /// Sends what an operation asks first.
-    pub(super) fn ask(&mut self, plan: &Plan, op: &Op) -> Result<(), OpError> {
-        let decided = match *op {
-            Op::Select { schema, first_key, width } => self.calls(plan, schema).map(|calls| {
-                let keys = ranges(first_key, width, plan.scale);
-                let [first, second] = keys.map(|keys| keys.map(Step::Select));
-                Doing { steps: [first, second, None, None], calls, ..Doing::default() }
-            }),
-            Op::Update { schema, .. } => self.calls(plan, schema).and_then(|calls| self.decide_update(plan, calls, op)),
-            Op::Scan { schema } => self.calls(plan, schema).map(|calls| Doing {
-                steps: [Some(Step::Scan), None, None, None],
-                calls,
-                ..Doing::default()
-            }),
-            Op::Call { .. } => return Err(OpError::not_ours()),
-        };
-        let sent = decided.and_then(|doing| {
-            self.doing = doing;
-            self.send()
-        });
-        sent.map_err(|failure| self.failed(failure))
-    }
-
-    /// Waits for the answer to what was asked last, and asks what comes next; at the end, the rows that were touched.
-    pub(super) fn answer(&mut self) -> Result<Option<u64>, OpError> {
-        let done = self.receive().and_then(|rows| {
-            self.doing.rows += rows;
-            self.doing.at += 1;
-            match self.step() {
-                Some(_) => self.send().map(|()| None),
-                None => Ok(Some(self.conclude())),
-            }
-        });
-        done.map_err(|failure| self.failed(failure))
+        probed(home, width, rows)
     }
 
     /// Where a schema's statements are; they are prepared when it is first used.
@@ -222,7 +179,7 @@ impl Session {
     }
 
     /// Commits what COMMIT_EVERY left open.
-    pub(super) fn end_transaction(&mut self) {
+    fn commit_open(&mut self) {
         let Some(connection) = self.connection.as_mut().filter(|_| self.in_transaction) else {
             return;
         };
@@ -251,15 +208,10 @@ impl Session {
             lost = connection.run("rollback").err().map(|e| e.to_string());
         }
         if lost.is_some() {
-            self.close();
+            self.connection = None;
             self.lost = lost;
         }
         op_error(&error)
-    }
-
-    /// Logs off.
-    pub(super) fn close(&mut self) {
-        self.connection = None;
     }
 }
 
@@ -270,13 +222,72 @@ impl Talks for Session {
         self.connection.as_ref().map(Connection::socket)
     }
 
+    /// Asks also what comes next; at the end, the rows that were touched.
     fn answer(&mut self, (): ()) -> Result<Option<u64>, OpError> {
-        Self::answer(self)
+        let done = self.receive().and_then(|rows| {
+            self.doing.rows += rows;
+            self.doing.at += 1;
+            match self.step() {
+                Some(_) => self.send().map(|()| None),
+                None => Ok(Some(self.conclude())),
+            }
+        });
+        done.map_err(|failure| self.failed(failure))
     }
 
     fn may_wait(&mut self, wait: &mut Wait) -> Result<(), OpError> {
         let connection = self.connection.as_mut().ok_or_else(|| closed(self.number))?;
         connection.may_wait(wait).map_err(|error| self.failed(error.into()))
+    }
+}
+
+impl Pipelined<MariaEngine> for Session {
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
+    }
+
+    fn counted(&mut self) -> &mut Counted {
+        &mut self.counted
+    }
+
+    fn ask(&mut self, engine: &MariaEngine, op: &Op) -> Result<(), OpError> {
+        let decided = match *op {
+            Op::Select { schema, first_key, width } => self.calls(&engine.plan, schema).map(|calls| {
+                let keys = ranges(first_key, width, engine.plan.scale);
+                let [first, second] = keys.map(|keys| keys.map(Step::Select));
+                Doing { steps: [first, second, None, None], calls, ..Doing::default() }
+            }),
+            Op::Update { schema, .. } => {
+                self.calls(&engine.plan, schema).and_then(|calls| self.decide_update(&engine.plan, calls, op))
+            }
+            Op::Scan { schema } => self.calls(&engine.plan, schema).map(|calls| Doing {
+                steps: [Some(Step::Scan), None, None, None],
+                calls,
+                ..Doing::default()
+            }),
+            Op::Call { .. } => return Err(OpError::not_ours()),
+        };
+        let sent = decided.and_then(|doing| {
+            self.doing = doing;
+            self.send()
+        });
+        sent.map_err(|failure| self.failed(failure))
+    }
+
+    fn end_transaction(&mut self) {
+        self.commit_open();
+    }
+
+    fn cancel(&self, engine: &MariaEngine) -> bool {
+        self.connection.as_ref().is_none_or(|connection| engine.on.token(connection).cancel().is_ok())
+    }
+
+    fn close(&mut self) {
+        self.connection = None;
     }
 }
 

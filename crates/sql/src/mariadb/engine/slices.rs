@@ -36,7 +36,7 @@ const TEXT: &str = "longtext character set latin1";
 const FRAME_BYTES: u64 = 65_536;
 
 /// What a session sends.
-pub(super) struct Sliced {
+pub(in crate::mariadb) struct Sliced {
     pub(super) pace: Pace,
     home: u32,
     /// What performs them.

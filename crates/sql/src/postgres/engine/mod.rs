@@ -1,10 +1,9 @@
 //! Sessions of a run: one connection each, every operation a prepared statement with its own start and end.
 //!
-//! [`server`] says whether the server can serve the plan, [`driver`] drives the sessions, [`session`] is one of them,
+//! [`server`] says whether the server can serve the plan, [`session`] is one of them,
 //! [`crate::watch`] cancels abandoned statements. Design: `docs/design/postgres-session.md`.
 
 mod calls;
-mod driver;
 pub(super) mod errors;
 mod options;
 mod plans;
@@ -18,18 +17,24 @@ use super::attached::Attached;
 use super::check::nothing_here;
 use super::claim::{self, Purpose};
 use super::growth;
+use super::layout::changed_columns;
 use super::marker::{self, Found, Ours};
 use super::own;
 use super::site::Guard;
-use super::wire::Connection;
+use super::wire::{CancelToken, Connection};
+use crate::patience::Patience;
+use crate::pipelined::{Base, Pipeline};
 use crate::place::Place;
+use crate::slices::Pace;
+use crate::watch::Backends;
+use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
 use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, StatSet};
-use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Progress, Remarks};
+use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Progress, Remarks, Slice, SliceDone};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use options::Options;
+use options::{Loop, Options};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -96,6 +101,65 @@ fn claimed(control: &mut Connection, plan: &Plan, options: &Options) -> Result<B
     Ok(ours)
 }
 
+impl Base for PgEngine {
+    type Session = session::Session;
+    type Sliced = slices::Sliced;
+    type Token = CancelToken;
+
+    fn clock(&self) -> &Clock {
+        &self.on.clock
+    }
+
+    fn patience(&self) -> &Patience {
+        &self.on.connect.patience
+    }
+
+    fn backends(&self) -> &Backends<CancelToken> {
+        &self.on.backends
+    }
+
+    fn columns(&self) -> usize {
+        changed_columns(self.plan.redo_stress).count()
+    }
+
+    fn last_look(&self, number: u32) {
+        if let Some(pid) = self.on.backends.pid(number) {
+            self.on.reads.last_look(pid);
+        }
+    }
+
+    fn open(&self, number: u32, home: u32) -> Result<session::Session, EngineError> {
+        session::Session::open(self, number, home)
+    }
+
+    fn slices(&self, session: &mut session::Session, home: u32) -> Result<Option<slices::Sliced>, EngineError> {
+        let connection = session.connection.as_mut().filter(|_| self.options.run_loop == Loop::Server);
+        connection.map(|connection| slices::Sliced::open(connection, &self.options, &self.plan, home)).transpose()
+    }
+
+    fn pace(sliced: &slices::Sliced) -> &Pace {
+        &sliced.pace
+    }
+
+    fn slice(
+        &self,
+        session: &mut session::Session,
+        sliced: &mut slices::Sliced,
+        slice: Slice<'_>,
+    ) -> Result<SliceDone, EngineError> {
+        sliced.perform(session, &self.plan, &self.on.clock, slice)
+    }
+
+    /// Within a transaction it cannot. A connection that fails here fails again at the next operation, which says so.
+    fn publish(&self, session: &mut session::Session) {
+        if session.state == b'I'
+            && let Some(connection) = &mut session.connection
+        {
+            let _ = self.on.server.flush(connection);
+        }
+    }
+}
+
 impl Engine for PgEngine {
     fn facts(&self) -> Vec<Fact> {
         let mut facts = self.facts.clone();
@@ -116,7 +180,7 @@ impl Engine for PgEngine {
     }
 
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
-        Ok(Box::new(driver::PgDriver::open(self, assignment)?))
+        Ok(Box::new(Pipeline::open(self, assignment)?))
     }
 
     fn sample(&self) -> StatSet {

@@ -1,16 +1,14 @@
 //! One session: its connection, its statements, its transaction.
 
 use super::calls::Calls;
-use super::options::Options;
 use super::{PgEngine, errors};
 use crate::counted::Counted;
 use crate::lost::{closed, probed};
 use crate::many::Talks;
 use crate::patience::Wait;
-use crate::postgres::stats::ServerStats;
+use crate::pipelined::Pipelined;
 use crate::postgres::wire::{Call, Connection, PgError};
 use assay_run::engine::{EngineError, Op, OpError};
-use assay_run::plan::Plan;
 use std::os::fd::BorrowedFd;
 
 /// Transaction state as the server reports it.
@@ -27,7 +25,7 @@ pub(in crate::postgres) struct Session {
     calls: Vec<Calls>,
     begin: Call,
     commit: Call,
-    state: u8,
+    pub(super) state: u8,
     scale: u64,
     pub counted: Counted,
     /// Why it cannot continue.
@@ -66,89 +64,30 @@ impl Session {
             counted: Counted::default(),
             lost: None,
         };
-        session.probe(&engine.options, &engine.plan, home)?;
+        session.probe(engine, home)?;
         Ok(session)
     }
 
-    /// Has the server publish what this session did so far; within a transaction it cannot. A connection that fails
-    /// here fails again at the next operation, which says so.
-    pub(super) fn publish(&mut self, server: &ServerStats) {
-        if self.state == b'I'
-            && let Some(connection) = &mut self.connection
-        {
-            let _ = server.flush(connection);
-        }
-    }
-
     /// One untimed operation: it must touch as many rows as it asks for.
-    fn probe(&mut self, options: &Options, plan: &Plan, home: u32) -> Result<(), EngineError> {
-        let op = Op::Select { schema: home, first_key: 1, width: plan.work_unit };
-        let rows = self.perform(options, plan, &op).map_err(|error| EngineError::Unusable(error.text))?;
+    fn probe(&mut self, engine: &PgEngine, home: u32) -> Result<(), EngineError> {
+        let width = engine.plan.work_unit;
+        let op = Op::Select { schema: home, first_key: 1, width };
+        let rows = self.perform(engine, &op).map_err(|error| EngineError::Unusable(error.text))?;
         self.counted = Counted::default();
-        probed(home, plan.work_unit, rows)
-    }
-
-    /// One operation, from request to answer; the rows it touched.
-    pub(super) fn perform(&mut self, options: &Options, plan: &Plan, op: &Op) -> Result<u64, OpError> {
-        let asked = self.ask(options, plan, op)?;
-        self.answer(asked)
-    }
-
-    /// Sends the request of an operation.
-    pub(super) fn ask(&mut self, options: &Options, plan: &Plan, op: &Op) -> Result<Asked, OpError> {
-        let sent = match *op {
-            Op::Select { schema, first_key, width } => {
-                self.calls_of(options, plan, schema).and_then(|at| self.ask_select(at, first_key, u64::from(width)))
-            }
-            Op::Update { schema, first_key, width, stamp, commit } => {
-                self.calls_of(options, plan, schema).and_then(|at| {
-                    self.calls[at].stamp(stamp);
-                    self.ask_update(at, first_key, u64::from(width), commit)
-                })
-            }
-            Op::Scan { schema } => self.calls_of(options, plan, schema).and_then(|at| self.ask_scan(at)),
-            Op::Call { .. } => return Err(OpError::not_ours()),
-        };
-        sent.map_err(|failure| self.failed(failure))
-    }
-
-    /// Waits for the answer to what was asked last; the rows it touched.
-    pub(super) fn answer(&mut self, asked: Asked) -> Result<u64, OpError> {
-        let Some(connection) = self.connection.as_mut() else {
-            return Err(self.failed(Failure::Closed));
-        };
-        let answer = match connection.answers(&mut self.state) {
-            Ok(answer) => answer,
-            Err(error) => return Err(self.failed(Failure::Server(error))),
-        };
-        let counted = &mut self.counted;
-        match asked {
-            Asked::Select => counted.visited += answer.counted,
-            Asked::Update { commit } => {
-                counted.visited += answer.changed;
-                counted.changed += answer.changed;
-                counted.commits += u64::from(commit);
-                return Ok(answer.changed);
-            }
-            Asked::Scan => {
-                counted.visited += answer.counted;
-                counted.scans += 1;
-            }
-        }
-        Ok(answer.counted)
+        probed(home, width, rows)
     }
 
     /// Index of a schema's statements; prepared when a schema is first used.
     #[inline]
-    fn calls_of(&mut self, options: &Options, plan: &Plan, schema: u32) -> Result<usize, Failure> {
+    fn calls_of(&mut self, engine: &PgEngine, schema: u32) -> Result<usize, Failure> {
         if let Some(at) = self.calls.iter().position(|calls| calls.schema == schema) {
             return Ok(at);
         }
         let Some(connection) = &mut self.connection else {
             return Err(Failure::Closed);
         };
-        let calls =
-            Calls::prepare(connection, options, plan, schema).map_err(|error| Failure::Statement(error.to_string()))?;
+        let calls = Calls::prepare(connection, &engine.options, &engine.plan, schema)
+            .map_err(|error| Failure::Statement(error.to_string()))?;
         self.calls.push(calls);
         Ok(self.calls.len() - 1)
     }
@@ -185,23 +124,6 @@ impl Session {
         connection.add(call);
         connection.send_calls()?;
         Ok(Asked::Scan)
-    }
-
-    /// Commits what COMMIT_EVERY left open.
-    pub(super) fn end_transaction(&mut self) {
-        let Some(connection) = self.connection.as_mut() else {
-            return;
-        };
-        if self.state != IN_TRANSACTION {
-            return;
-        }
-        connection.add(&self.commit);
-        match connection.round_trip(&mut self.state) {
-            Ok(_) => self.counted.commits += 1,
-            Err(error) => {
-                self.failed(Failure::Server(error));
-            }
-        }
     }
 
     /// Leaves no failed transaction behind; a connection that is gone is noted.
@@ -247,13 +169,6 @@ impl Session {
         self.connection = None;
         self.lost = Some(why.to_owned());
     }
-
-    /// Says good-bye.
-    pub(super) fn close(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            connection.close();
-        }
-    }
 }
 
 impl Talks for Session {
@@ -264,13 +179,90 @@ impl Talks for Session {
     }
 
     fn answer(&mut self, asked: Asked) -> Result<Option<u64>, OpError> {
-        Self::answer(self, asked).map(Some)
+        let Some(connection) = self.connection.as_mut() else {
+            return Err(self.failed(Failure::Closed));
+        };
+        let answer = match connection.answers(&mut self.state) {
+            Ok(answer) => answer,
+            Err(error) => return Err(self.failed(Failure::Server(error))),
+        };
+        let counted = &mut self.counted;
+        match asked {
+            Asked::Select => counted.visited += answer.counted,
+            Asked::Update { commit } => {
+                counted.visited += answer.changed;
+                counted.changed += answer.changed;
+                counted.commits += u64::from(commit);
+                return Ok(Some(answer.changed));
+            }
+            Asked::Scan => {
+                counted.visited += answer.counted;
+                counted.scans += 1;
+            }
+        }
+        Ok(Some(answer.counted))
     }
 
     fn may_wait(&mut self, wait: &mut Wait) -> Result<(), OpError> {
         let connection = self.connection.as_mut();
         let may = connection.map_or(Ok(()), |connection| connection.may_wait(wait));
         may.map_err(|error| self.unanswered(error))
+    }
+}
+
+impl Pipelined<PgEngine> for Session {
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
+    }
+
+    fn counted(&mut self) -> &mut Counted {
+        &mut self.counted
+    }
+
+    #[inline]
+    fn ask(&mut self, engine: &PgEngine, op: &Op) -> Result<Asked, OpError> {
+        let sent = match *op {
+            Op::Select { schema, first_key, width } => {
+                self.calls_of(engine, schema).and_then(|at| self.ask_select(at, first_key, u64::from(width)))
+            }
+            Op::Update { schema, first_key, width, stamp, commit } => self.calls_of(engine, schema).and_then(|at| {
+                self.calls[at].stamp(stamp);
+                self.ask_update(at, first_key, u64::from(width), commit)
+            }),
+            Op::Scan { schema } => self.calls_of(engine, schema).and_then(|at| self.ask_scan(at)),
+            Op::Call { .. } => return Err(OpError::not_ours()),
+        };
+        sent.map_err(|failure| self.failed(failure))
+    }
+
+    fn end_transaction(&mut self) {
+        let Some(connection) = self.connection.as_mut() else {
+            return;
+        };
+        if self.state != IN_TRANSACTION {
+            return;
+        }
+        connection.add(&self.commit);
+        match connection.round_trip(&mut self.state) {
+            Ok(_) => self.counted.commits += 1,
+            Err(error) => {
+                self.failed(Failure::Server(error));
+            }
+        }
+    }
+
+    fn cancel(&self, _: &PgEngine) -> bool {
+        self.connection.as_ref().is_none_or(|connection| connection.cancel_token().cancel().is_ok())
+    }
+
+    fn close(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            connection.close();
+        }
     }
 }
 
