@@ -18,7 +18,7 @@ pub struct Invocation {
     /// Options before the first job and in `[global]` sections, as given, in order.
     pub global_options: Vec<Given>,
     /// The jobs, in order.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<StorageJob>,
     /// What to do with the results, and other options of the command line alone.
     pub output: OutputOptions,
     /// Text of each job file and include, in the order of reading.
@@ -50,7 +50,7 @@ pub type Given = (String, Option<String>);
 
 /// One job: `numjobs` clones of the same work.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Job {
+pub struct StorageJob {
     /// `--name` or the section's title.
     pub name: String,
     /// Where it was defined: `job file FILE, line N` or `command line`.

@@ -1,6 +1,6 @@
 //! The files while jobs use them: made, locked, opened for each clone, put in order at the end.
 
-use super::super::spec::{Invocation, Job, OpenSync};
+use super::super::spec::{Invocation, OpenSync, StorageJob};
 use super::layout::{self, Task};
 use super::look::directory_of;
 use super::marker::{self, State, Whose};
@@ -32,7 +32,7 @@ const PRE_READ_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Opened {
     plan: FilePlan,
-    jobs: Vec<Job>,
+    jobs: Vec<StorageJob>,
     /// What is held of each file of the plan.
     held: Vec<Mutex<Held>>,
     /// All files are as the jobs want them.

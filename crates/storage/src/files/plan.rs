@@ -1,6 +1,6 @@
 //! Which files the jobs use, what has to be created, and whether that is allowed.
 
-use super::super::spec::{Invocation, Job, Precondition, Region};
+use super::super::spec::{Invocation, Precondition, Region, StorageJob};
 use super::look::{self, Found, What};
 use super::marker::Whose;
 use super::refusals::{self, Destroy, Surroundings};
@@ -273,7 +273,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A mistyped directory must not be made and filled.
-    fn has_directories(&mut self, job: &Job) -> bool {
+    fn has_directories(&mut self, job: &StorageJob) -> bool {
         let missing = |directory: &&PathBuf| !directory.is_dir();
         let before = self.errors.len();
         for directory in job.options.files.directories.iter().filter(missing) {
@@ -286,7 +286,7 @@ impl<'a> Planner<'a> {
         self.errors.len() == before
     }
 
-    fn add_clone(&mut self, number: usize, job: &Job, clone: u32) -> Result<(), EngineError> {
+    fn add_clone(&mut self, number: usize, job: &StorageJob, clone: u32) -> Result<(), EngineError> {
         let paths = names::of_clone(&self.invocation.global_options, job, clone);
         if u16::try_from(paths.len()).is_err() {
             return Err(EngineError::Usage(format!(
@@ -345,7 +345,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Notes what a job wants of a file.
-    fn use_file(&mut self, place: usize, number: usize, job: &Job, end: u64) {
+    fn use_file(&mut self, place: usize, number: usize, job: &StorageJob, end: u64) {
         let options = &job.options;
         let reads = options.pattern.mode.goes(Way::Read) || options.payload.verify_only;
         let preconditioned = options.precondition.method != Precondition::None;

@@ -1,6 +1,6 @@
 //! Plans and layouts on real files.
 
-use super::super::spec::{Amount, Invocation, Job, Mode};
+use super::super::spec::{Amount, Invocation, Mode, StorageJob};
 use super::*;
 use assay_run::probe::Steps;
 use assay_run::stop::Stop;
@@ -35,8 +35,8 @@ impl Steps for Told {
     }
 }
 
-fn job(mode: Mode, file: &Path, bytes: u64) -> Job {
-    let mut job = Job { name: "j".to_owned(), ..Job::default() };
+fn job(mode: Mode, file: &Path, bytes: u64) -> StorageJob {
+    let mut job = StorageJob { name: "j".to_owned(), ..StorageJob::default() };
     job.options.clones = 1;
     job.options.pattern.mode = mode;
     job.options.files.names = vec![file.to_path_buf()];
@@ -46,7 +46,7 @@ fn job(mode: Mode, file: &Path, bytes: u64) -> Job {
     job
 }
 
-fn of(jobs: Vec<Job>) -> Invocation {
+fn of(jobs: Vec<StorageJob>) -> Invocation {
     Invocation { jobs, ..Invocation::default() }
 }
 

@@ -24,7 +24,7 @@ use self::draft::{Draft, Reading};
 use self::table::{OptionDef, Use};
 use self::value::{Kind, Value};
 use self::words::{ORIGIN, Word};
-use crate::spec::{Given, Invocation, Job, SpecError};
+use crate::spec::{Given, Invocation, SpecError, StorageJob};
 use assay_run::bounded;
 use assay_run::host::text;
 use std::io;
@@ -106,7 +106,7 @@ struct Builder<'a> {
     /// What jobs begin with.
     defaults: Draft,
     global_options: Vec<Given>,
-    jobs: Vec<Job>,
+    jobs: Vec<StorageJob>,
     /// Bytes of the options for all, at every job once more.
     copied: usize,
 }
@@ -122,7 +122,7 @@ impl Builder<'_> {
     fn command_line(&mut self, words: &[Word]) {
         let mut current: Option<Begun> = None;
         for word in words {
-            let Word::Job(option, value) = word else {
+            let Word::StorageJob(option, value) = word else {
                 continue;
             };
             if option.name == "name" {
@@ -160,7 +160,7 @@ impl Builder<'_> {
     fn job_files(&mut self, words: &[Word], sections: &[String]) {
         let files = words.iter().filter_map(|word| match word {
             Word::File(name) => Some(name),
-            Word::Job(..) => None,
+            Word::StorageJob(..) => None,
         });
         for (place, name) in files.enumerate() {
             if self.reading.is_full() {
@@ -253,7 +253,7 @@ impl Builder<'_> {
                 last.group + u32::from(options.stonewall || options.new_group),
             ),
         };
-        self.jobs.push(Job {
+        self.jobs.push(StorageJob {
             name: begun.name,
             origin: begun.origin,
             given: begun.given,

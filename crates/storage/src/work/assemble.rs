@@ -5,7 +5,7 @@ use super::policy::{Policy, is_positional, is_synchronous, only_trims};
 use super::search::goal_of;
 use super::{Known, Work};
 use crate::readings::{CloneReading, JobLabel, JobReading, StorageReadings, Way};
-use crate::spec::{Job, Mode, Options};
+use crate::spec::{Mode, Options, StorageJob};
 use crate::verify::never_verifies;
 use assay_block::device_facts;
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
@@ -34,7 +34,7 @@ impl Jobs {
     }
 }
 
-fn describe(work: &Work<'_>, place: usize, job: &Job) -> JobReading {
+fn describe(work: &Work<'_>, place: usize, job: &StorageJob) -> JobReading {
     let options = &job.options;
     let plan = work.opened.plan();
     let regions = plan.clone_of(place, 0).map_or(&[][..], |clone| &clone.regions);

@@ -5,7 +5,7 @@ mod short;
 mod simulated;
 mod trims;
 
-use super::super::spec::{Amount, Invocation, IoEngine, Job, Mode, Options, Steady, SteadyMetric, Verify};
+use super::super::spec::{Amount, Invocation, IoEngine, Mode, Options, Steady, SteadyMetric, StorageJob, Verify};
 use crate::measured::StorageMeasured;
 use crate::readings::{StorageLive, StorageReadings, depth_slot};
 use assay_measure::clock::NS_PER_S;
@@ -74,17 +74,17 @@ impl Steps for Meanwhile {
     }
 }
 
-fn job(change: impl FnOnce(&mut Options)) -> Job {
+fn job(change: impl FnOnce(&mut Options)) -> StorageJob {
     let mut options = Options { clones: 1, ..Options::default() };
     change(&mut options);
-    Job { name: "job".to_owned(), options, ..Job::default() }
+    StorageJob { name: "job".to_owned(), options, ..StorageJob::default() }
 }
 
-fn invocation(jobs: Vec<Job>) -> Invocation {
+fn invocation(jobs: Vec<StorageJob>) -> Invocation {
     Invocation { jobs, ..Invocation::default() }
 }
 
-fn run(jobs: Vec<Job>) -> Result<StorageReadings, EngineError> {
+fn run(jobs: Vec<StorageJob>) -> Result<StorageReadings, EngineError> {
     run_with(invocation(jobs), &Stop::new(), &Heard::default())
 }
 
@@ -567,7 +567,7 @@ fn a_job_starts_after_its_delay_and_thinks_long_enough() {
 /// In one wave: the third job runs beside the first, the second after the first has ended.
 #[test]
 fn a_job_waits_for_the_end_of_another() {
-    let timed = |name: &str, first: Option<&str>, runtime_ns| Job {
+    let timed = |name: &str, first: Option<&str>, runtime_ns| StorageJob {
         name: name.to_owned(),
         ..job(|options| {
             options.engine = IoEngine::Null;
