@@ -65,7 +65,7 @@ pub struct StorageJob {
     /// Report group (`groupid`): a new one at each `stonewall` or `new_group`.
     pub group: u32,
     /// All options.
-    pub options: Options,
+    pub options: JobOptions,
 }
 
 /// Report formats, in the order given.
@@ -651,7 +651,7 @@ pub struct PlacementOptions {
 
 /// All options of a job.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
+pub struct JobOptions {
     /// `description`
     pub description: Option<String>,
     /// `numjobs`; at least 1.

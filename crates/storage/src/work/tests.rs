@@ -5,7 +5,7 @@ mod short;
 mod simulated;
 mod trims;
 
-use super::super::spec::{Amount, Invocation, IoEngine, Mode, Options, Steady, SteadyMetric, StorageJob, Verify};
+use super::super::spec::{Amount, Invocation, IoEngine, JobOptions, Mode, Steady, SteadyMetric, StorageJob, Verify};
 use crate::measured::StorageMeasured;
 use crate::readings::{StorageLive, StorageReadings, depth_slot};
 use assay_measure::clock::NS_PER_S;
@@ -74,8 +74,8 @@ impl Steps for Meanwhile {
     }
 }
 
-fn job(change: impl FnOnce(&mut Options)) -> StorageJob {
-    let mut options = Options { clones: 1, ..Options::default() };
+fn job(change: impl FnOnce(&mut JobOptions)) -> StorageJob {
+    let mut options = JobOptions { clones: 1, ..JobOptions::default() };
     change(&mut options);
     StorageJob { name: "job".to_owned(), options, ..StorageJob::default() }
 }
@@ -145,7 +145,7 @@ fn engines() -> [IoEngine; 6] {
     [IoEngine::Null, IoEngine::Nop, IoEngine::Psync, IoEngine::Pvsync2, IoEngine::IoUring, IoEngine::Libaio]
 }
 
-fn reads(path: &Path) -> impl Fn(&mut Options) {
+fn reads(path: &Path) -> impl Fn(&mut JobOptions) {
     let path = path.to_path_buf();
     move |options| {
         options.files.names = vec![path.clone()];

@@ -41,7 +41,7 @@ fn simulated(job: StorageJob) -> CloneReading {
     })
 }
 
-fn timed(change: impl FnOnce(&mut Options)) -> StorageJob {
+fn timed(change: impl FnOnce(&mut JobOptions)) -> StorageJob {
     job(|options| {
         options.engine = IoEngine::Null;
         options.files.size = Some(Amount::Bytes(1 << 30));
