@@ -4,7 +4,7 @@ use super::super::spec::{Invocation, OpenSync, StorageJob};
 use super::layout::{self, Task};
 use super::look::directory_of;
 use super::marker::{self, State, Whose};
-use super::plan::{FilePlan, Fill, PlannedFile, Target};
+use super::plan::{FilePlan, Fill, PathState, PlannedFile};
 use super::{bytes_text, cannot, failed};
 use crate::readings::StorageLive;
 use assay_block::{DeviceClaim, DirectFile, DirectIo, FileOptions, WriteThrough, claim_device};
@@ -144,14 +144,14 @@ impl Opened {
     fn hold(&mut self, place: usize) -> Result<(), EngineError> {
         let file = &self.plan.files[place];
         let held = match file.target {
-            Target::New if file.fill == Fill::AtOpen => return Ok(()),
-            Target::New => create(file)?,
-            Target::Device if file.written => hold_device(file)?,
-            Target::Device => return Ok(()),
-            Target::File(_) if file.written || file.is_laid_out() => hold_file(file)?,
-            Target::File(whose) if whose.is_ours() => share_file(file)?,
+            PathState::New if file.fill == Fill::AtOpen => return Ok(()),
+            PathState::New => create(file)?,
+            PathState::Device if file.written => hold_device(file)?,
+            PathState::Device => return Ok(()),
+            PathState::File(_) if file.written || file.is_laid_out() => hold_file(file)?,
+            PathState::File(whose) if whose.is_ours() => share_file(file)?,
             // What only reads a foreign file takes no lock that its owner might stumble over.
-            Target::File(_) => return Ok(()),
+            PathState::File(_) => return Ok(()),
         };
         *self.slot(place) = held;
         Ok(())
@@ -419,7 +419,7 @@ fn hold_file(file: &PlannedFile) -> Result<Held, EngineError> {
     let metadata = kept.metadata().map_err(|error| cannot("examine", path, error))?;
     // Whoever had it since the plan may have replaced or changed it.
     let touched = Some((metadata.ctime(), metadata.ctime_nsec())) != file.touched;
-    let unsure = touched || file.target == Target::File(Whose::Held);
+    let unsure = touched || file.target == PathState::File(Whose::Held);
     let changed = Some(identity(&metadata)) != file.identity
         || metadata.len() != file.bytes_now
         || file.is_ours() && unsure && marker::whose(path, &metadata, Some(&kept)) != Whose::Ours;

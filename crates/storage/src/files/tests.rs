@@ -96,7 +96,7 @@ fn a_missing_file_is_laid_out_once_with_random_data_and_is_ours_from_then_on() {
     assert_eq!(content::hole_bytes(&path, 0, content.len() as u64), 0);
     // Now it is ours, complete, and nothing is left to do.
     let again = plan(&one(Mode::Write, &path, 0)).unwrap();
-    assert_eq!(again.files[0].target, Target::File(Whose::Ours));
+    assert_eq!(again.files[0].target, PathState::File(Whose::Ours));
     assert_eq!(again.files[0].fill, Fill::Nothing);
 }
 
