@@ -5,7 +5,7 @@
 
 mod state;
 
-pub use state::{Precondition, PreconditionOptions, Steady, SteadyMetric};
+pub use state::{Precondition, PreconditionOptions, SteadyMetric, SteadyOptions};
 
 use crate::readings::{DIRECTIONS, Way};
 use assay_measure::clock::Ns;
@@ -551,7 +551,7 @@ assay_measure::with_defaults! {
         /// `latency_target` and the options about it.
         pub latency: LatencyGoal,
         /// `steadystate`
-        pub steady: Option<Steady>,
+        pub steady: Option<SteadyOptions>,
         /// `steadystate_duration`
         pub steady_duration_ns: Ns,
         /// `steadystate_ramp_time`

@@ -5,7 +5,9 @@ mod short;
 mod simulated;
 mod trims;
 
-use super::super::spec::{Amount, Invocation, IoEngine, JobOptions, Mode, Steady, SteadyMetric, StorageJob, Verify};
+use super::super::spec::{
+    Amount, Invocation, IoEngine, JobOptions, Mode, SteadyMetric, SteadyOptions, StorageJob, Verify,
+};
 use crate::measured::StorageMeasured;
 use crate::readings::{StorageLive, StorageReadings, depth_slot};
 use assay_measure::clock::NS_PER_S;
@@ -458,7 +460,7 @@ fn a_steady_job_ends_before_its_time() {
         options.pace.time_based = true;
         options.pace.runtime_ns = Some(60 * NS_PER_S);
         options.pace.steady_duration_ns = 2 * NS_PER_S;
-        options.pace.steady = Some(Steady {
+        options.pace.steady = Some(SteadyOptions {
             metric: SteadyMetric::Iops,
             slope: false,
             limit: 50.0,
