@@ -16,7 +16,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Invocation {
     /// Options before the first job and in `[global]` sections, as given, in order.
-    pub global_options: Vec<Given>,
+    pub global_options: Vec<GivenOption>,
     /// The jobs, in order.
     pub jobs: Vec<StorageJob>,
     /// What to do with the results, and other options of the command line alone.
@@ -36,7 +36,7 @@ impl Invocation {
             .jobs
             .iter()
             .flat_map(|job| job.given.iter().map(|given| (job.name.as_str(), job.origin.as_str(), given)));
-        let setting = |(job, origin, (name, value)): (&str, &str, &Given)| SettingLine {
+        let setting = |(job, origin, (name, value)): (&str, &str, &GivenOption)| SettingLine {
             name: format!("{job}.{name}"),
             value: value.clone().unwrap_or_default(),
             origin: origin.to_owned(),
@@ -46,7 +46,7 @@ impl Invocation {
 }
 
 /// An option as it was typed; no value for a bare flag.
-pub type Given = (String, Option<String>);
+pub type GivenOption = (String, Option<String>);
 
 /// One job: `numjobs` clones of the same work.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -56,9 +56,9 @@ pub struct StorageJob {
     /// Where it was defined: `job file FILE, line N` or `command line`.
     pub origin: String,
     /// Its own options as given, the global ones left out.
-    pub given: Vec<Given>,
+    pub given: Vec<GivenOption>,
     /// The options for all that hold for it, as given.
-    pub inherited: Vec<Given>,
+    pub inherited: Vec<GivenOption>,
     /// Place in the order of stonewalls: jobs of one wave run side by side, waves one after the
     /// other.
     pub wave: u32,

@@ -1,6 +1,6 @@
 //! The names of a clone's files.
 
-use super::super::spec::{Given, StorageJob};
+use super::super::spec::{GivenOption, StorageJob};
 use std::path::{Path, PathBuf};
 
 /// Made-up names where neither `filename` nor `filename_format` says otherwise.
@@ -10,7 +10,7 @@ const FORMAT: &str = "$jobname.$jobnum.$filenum";
 ///
 /// Named files are shared by all clones and lie in the first directory; made-up names are
 /// private to a clone, and the clones take the directories in turn.
-pub(super) fn of_clone(globals: &[Given], job: &StorageJob, clone: u32) -> Vec<PathBuf> {
+pub(super) fn of_clone(globals: &[GivenOption], job: &StorageJob, clone: u32) -> Vec<PathBuf> {
     let files = &job.options.files;
     if !files.names.is_empty() {
         let count = match given_count(globals, job) {
@@ -32,7 +32,7 @@ pub(super) fn of_clone(globals: &[Given], job: &StorageJob, clone: u32) -> Vec<P
 }
 
 /// `nrfiles` where somebody said it: its default does not shorten a list of names.
-fn given_count(globals: &[Given], job: &StorageJob) -> Option<usize> {
+fn given_count(globals: &[GivenOption], job: &StorageJob) -> Option<usize> {
     globals.iter().chain(&job.given).any(|(name, _)| name == "nrfiles").then_some(job.options.files.count as usize)
 }
 

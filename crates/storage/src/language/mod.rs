@@ -24,7 +24,7 @@ use self::draft::{Draft, Reading};
 use self::table::{OptionDef, Use};
 use self::value::{Kind, Value};
 use self::words::{ORIGIN, Word};
-use crate::spec::{Given, Invocation, SpecError, StorageJob};
+use crate::spec::{GivenOption, Invocation, SpecError, StorageJob};
 use assay_run::bounded;
 use assay_run::host::text;
 use std::io;
@@ -96,7 +96,7 @@ pub fn parse(words: &[String], world: &World<'_>) -> Result<Invocation, Vec<Spec
 struct Begun {
     name: String,
     origin: String,
-    given: Vec<Given>,
+    given: Vec<GivenOption>,
     draft: Draft,
 }
 
@@ -105,7 +105,7 @@ struct Builder<'a> {
     world: &'a World<'a>,
     /// What jobs begin with.
     defaults: Draft,
-    global_options: Vec<Given>,
+    global_options: Vec<GivenOption>,
     jobs: Vec<StorageJob>,
     /// Bytes of the options for all, at every job once more.
     copied: usize,
@@ -238,7 +238,7 @@ impl Builder<'_> {
                 format!("job {}: wait_for={first}: no other job of this name is defined before it", begun.name),
             );
         }
-        let length = |(name, value): &Given| name.len() + value.as_ref().map_or(0, String::len);
+        let length = |(name, value): &GivenOption| name.len() + value.as_ref().map_or(0, String::len);
         self.copied += self.global_options.iter().map(length).sum::<usize>();
         if self.jobs.len() == MOST_JOBS || self.copied > MOST_COPIED {
             let what = format!("more than {MOST_JOBS} jobs, or options for all that are too long for so many");
