@@ -2,7 +2,10 @@
 //! kernel charged to it.
 
 use crate::procs::{Io, Sum};
-use assay_measure::counter_catalog::{self, Stat};
+use assay_measure::counter_catalog::{
+    BACKGROUND_CPU, DB_CPU, SERVER_DEVICE_READ_BYTES, SERVER_DIRTIED_BYTES, SERVER_OTHER_CPU, SERVER_READ_CALL_BYTES,
+    SERVER_READ_CALLS, SERVER_RUN_DELAY, Stat,
+};
 use assay_measure::facts::SERVER_HOST;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
 use std::path::Path;
@@ -12,14 +15,14 @@ pub(crate) const SOURCE: &str = "proc";
 
 /// Counters of a server that only its own host can read.
 pub(crate) const CHARGED: [Stat; 8] = [
-    counter_catalog::SERVER_DEVICE_READ_BYTES,
-    counter_catalog::SERVER_DIRTIED_BYTES,
-    counter_catalog::SERVER_READ_CALL_BYTES,
-    counter_catalog::SERVER_READ_CALLS,
-    counter_catalog::DB_CPU,
-    counter_catalog::SERVER_RUN_DELAY,
-    counter_catalog::BACKGROUND_CPU,
-    counter_catalog::SERVER_OTHER_CPU,
+    SERVER_DEVICE_READ_BYTES,
+    SERVER_DIRTIED_BYTES,
+    SERVER_READ_CALL_BYTES,
+    SERVER_READ_CALLS,
+    DB_CPU,
+    SERVER_RUN_DELAY,
+    BACKGROUND_CPU,
+    SERVER_OTHER_CPU,
 ];
 
 /// Whether the server is here, by what evidence or why not.

@@ -502,14 +502,15 @@ impl StorageReadings {
     #[must_use]
     pub fn failures(&self) -> Vec<String> {
         let failed = self.clones.iter().filter(|clone| clone.error != 0 || clone.errors_passed > 0);
-        let told = failed.map(|clone| {
-            let job = self.jobs.get(clone.job).map_or("?", |job| &job.name);
-            let passed = format!("{} I/Os failed, and the job continued", clone.errors_passed);
-            let passed = (clone.errors_passed > 0).then_some(passed);
-            let whats: Vec<String> = clone.error_text.iter().cloned().chain(passed).collect();
-            format!("{job}, clone {}: {}", clone.clone, whats.join("; "))
-        });
-        told.collect()
+        failed
+            .map(|clone| {
+                let job = self.jobs.get(clone.job).map_or("?", |job| &job.name);
+                let passed = format!("{} I/Os failed, and the job continued", clone.errors_passed);
+                let passed = (clone.errors_passed > 0).then_some(passed);
+                let whats: Vec<String> = clone.error_text.iter().cloned().chain(passed).collect();
+                format!("{job}, clone {}: {}", clone.clone, whats.join("; "))
+            })
+            .collect()
     }
 
     /// I/Os that ended, of all clones and directions.

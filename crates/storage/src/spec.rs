@@ -5,7 +5,7 @@
 
 mod state;
 
-pub use state::{Precondition, PreconditionOptions, Steady, SteadyMetric};
+pub use state::{Precondition, PreconditionOptions, SteadyMetric, SteadyOptions};
 
 use crate::readings::{DIRECTIONS, Way};
 use assay_measure::clock::Ns;
@@ -16,9 +16,9 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Invocation {
     /// Options before the first job and in `[global]` sections, as given, in order.
-    pub global_options: Vec<Given>,
+    pub global_options: Vec<GivenOption>,
     /// The jobs, in order.
-    pub jobs: Vec<Job>,
+    pub jobs: Vec<StorageJob>,
     /// What to do with the results, and other options of the command line alone.
     pub output: OutputOptions,
     /// Text of each job file and include, in the order of reading.
@@ -36,7 +36,7 @@ impl Invocation {
             .jobs
             .iter()
             .flat_map(|job| job.given.iter().map(|given| (job.name.as_str(), job.origin.as_str(), given)));
-        let setting = |(job, origin, (name, value)): (&str, &str, &Given)| SettingLine {
+        let setting = |(job, origin, (name, value)): (&str, &str, &GivenOption)| SettingLine {
             name: format!("{job}.{name}"),
             value: value.clone().unwrap_or_default(),
             origin: origin.to_owned(),
@@ -46,26 +46,26 @@ impl Invocation {
 }
 
 /// An option as it was typed; no value for a bare flag.
-pub type Given = (String, Option<String>);
+pub type GivenOption = (String, Option<String>);
 
 /// One job: `numjobs` clones of the same work.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Job {
+pub struct StorageJob {
     /// `--name` or the section's title.
     pub name: String,
     /// Where it was defined: `job file FILE, line N` or `command line`.
     pub origin: String,
     /// Its own options as given, the global ones left out.
-    pub given: Vec<Given>,
+    pub given: Vec<GivenOption>,
     /// The options for all that hold for it, as given.
-    pub inherited: Vec<Given>,
+    pub inherited: Vec<GivenOption>,
     /// Place in the order of stonewalls: jobs of one wave run side by side, waves one after the
     /// other.
     pub wave: u32,
     /// Report group (`groupid`): a new one at each `stonewall` or `new_group`.
     pub group: u32,
     /// All options.
-    pub options: Options,
+    pub options: JobOptions,
 }
 
 /// Report formats, in the order given.
@@ -551,7 +551,7 @@ assay_measure::with_defaults! {
         /// `latency_target` and the options about it.
         pub latency: LatencyGoal,
         /// `steadystate`
-        pub steady: Option<Steady>,
+        pub steady: Option<SteadyOptions>,
         /// `steadystate_duration`
         pub steady_duration_ns: Ns,
         /// `steadystate_ramp_time`
@@ -651,7 +651,7 @@ pub struct PlacementOptions {
 
 /// All options of a job.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Options {
+pub struct JobOptions {
     /// `description`
     pub description: Option<String>,
     /// `numjobs`; at least 1.

@@ -6,7 +6,7 @@
 //! or a percentage of the mean. Units of an absolute limit are those of the samples: I/Os per second,
 //! bytes per second, nanoseconds. The work loop feeds it; preconditioning uses the same arithmetic.
 
-use super::spec::{PaceOptions, Steady, SteadyMetric};
+use super::spec::{PaceOptions, SteadyMetric, SteadyOptions};
 use crate::readings::SteadyReading;
 use assay_measure::steady::{Fit, ROUNDS, Window};
 use std::collections::VecDeque;
@@ -25,7 +25,7 @@ pub struct SteadySample {
 /// Watches a job for its steady state.
 #[derive(Clone, Debug)]
 pub struct SteadyWatch {
-    steady: Steady,
+    steady: SteadyOptions,
     duration_s: u64,
     ramp_s: u64,
     /// Samples of the ramp still to come.

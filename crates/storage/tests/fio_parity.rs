@@ -5,7 +5,7 @@
 #![expect(clippy::print_stderr, reason = "says so when it has nothing to compare with")]
 
 use assay_storage::language::{self, World};
-use assay_storage::spec::{Given, Invocation, Job, SpecError};
+use assay_storage::spec::{GivenOption, Invocation, SpecError, StorageJob};
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -390,7 +390,7 @@ struct Reported {
     options: Vec<(String, String)>,
 }
 
-fn pairs(given: &[Given]) -> Vec<(String, String)> {
+fn pairs(given: &[GivenOption]) -> Vec<(String, String)> {
     given.iter().filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect()
 }
 
@@ -429,7 +429,7 @@ fn reported(json: &str) -> (Vec<(String, String)>, Vec<Reported>) {
     (globals, jobs)
 }
 
-fn expected(jobs: &[Job]) -> Vec<Reported> {
+fn expected(jobs: &[StorageJob]) -> Vec<Reported> {
     jobs.iter()
         .flat_map(|job| {
             (0..job.options.clones).map(|_| Reported {

@@ -1,7 +1,13 @@
 //! Load profile, efficiency, instance statistics, gauges and the time model.
 
 use crate::deltas::{Deltas, NO_OPS, NO_TX, NO_WINDOW, Span, UNSUPPORTED, actor_name, class_name, counter, micros};
-use assay_measure::counter_catalog::{self, DICTIONARY, Stat, Unit};
+use assay_measure::counter_catalog::{
+    BACKGROUND_CPU, BACKGROUND_TIME, DB_BLOCK_CHANGES, DB_CPU, DB_TIME, DICTIONARY, EXECUTE_COUNT, GETS_FROM_CACHE,
+    INDEX_GETS, INDEX_HITS, ON_THREAD_TIME, PHYSICAL_READ_BYTES, PHYSICAL_READ_REQUESTS, PHYSICAL_READS,
+    PHYSICAL_READS_CACHE, PHYSICAL_WRITE_BYTES, PHYSICAL_WRITE_REQUESTS, PHYSICAL_WRITES, REDO_ENTRIES,
+    REDO_LOG_SPACE_REQUESTS, REDO_SIZE, RUN_QUEUE_TIME, SERVER_COMMITS, SERVER_ROLLBACKS, SERVER_RUN_DELAY,
+    SESSION_LOGICAL_READS, Stat, USER_CALLS, USER_COMMITS, USER_ROLLBACKS, Unit,
+};
 use assay_measure::record::{AshInfo, EventRow, Figure, GaugeRow, LoadRow, PercentRow, SAMPLED, StatRow, TimeModel};
 use assay_measure::snapshot::{Actor, EventReading, WaitClass};
 use std::collections::BTreeMap;
@@ -21,8 +27,8 @@ fn load_row(window: &Span<'_>, name: &str, unit: &str, total: Figure, source: St
         unit: unit.to_owned(),
         per_s: total.per(window.elapsed_s, NO_WINDOW),
         per_tx: per(&tx, NO_TX),
-        per_exec: per(&window.get(counter_catalog::EXECUTE_COUNT), "no executions"),
-        per_call: per(&window.get(counter_catalog::USER_CALLS), "no calls"),
+        per_exec: per(&window.get(EXECUTE_COUNT), "no executions"),
+        per_call: per(&window.get(USER_CALLS), "no calls"),
         per_op: total.per(window.ops() as f64, NO_OPS),
         total,
         source,
@@ -31,20 +37,20 @@ fn load_row(window: &Span<'_>, name: &str, unit: &str, total: Figure, source: St
 
 /// The rows that are one counter: label, unit, statistic, factor from its stored unit.
 pub const ROWS: [(&str, &str, Stat, f64); 14] = [
-    ("DB CPU(s)", "s", counter_catalog::DB_CPU, S_PER_NS),
-    ("Background CPU(s)", "s", counter_catalog::BACKGROUND_CPU, S_PER_NS),
-    ("Redo size (bytes)", "bytes", counter_catalog::REDO_SIZE, 1.0),
-    ("Logical read (blocks)", "blocks", counter_catalog::SESSION_LOGICAL_READS, 1.0),
-    ("Block changes", "count", counter_catalog::DB_BLOCK_CHANGES, 1.0),
-    ("Physical read (blocks)", "blocks", counter_catalog::PHYSICAL_READS, 1.0),
-    ("Physical write (blocks)", "blocks", counter_catalog::PHYSICAL_WRITES, 1.0),
-    ("Read IO requests", "count", counter_catalog::PHYSICAL_READ_REQUESTS, 1.0),
-    ("Write IO requests", "count", counter_catalog::PHYSICAL_WRITE_REQUESTS, 1.0),
-    ("Read IO (MB)", "mib", counter_catalog::PHYSICAL_READ_BYTES, 1.0 / MIB),
-    ("Write IO (MB)", "mib", counter_catalog::PHYSICAL_WRITE_BYTES, 1.0 / MIB),
-    ("User calls", "count", counter_catalog::USER_CALLS, 1.0),
-    ("Executes (SQL)", "count", counter_catalog::EXECUTE_COUNT, 1.0),
-    ("Rollbacks", "count", counter_catalog::USER_ROLLBACKS, 1.0),
+    ("DB CPU(s)", "s", DB_CPU, S_PER_NS),
+    ("Background CPU(s)", "s", BACKGROUND_CPU, S_PER_NS),
+    ("Redo size (bytes)", "bytes", REDO_SIZE, 1.0),
+    ("Logical read (blocks)", "blocks", SESSION_LOGICAL_READS, 1.0),
+    ("Block changes", "count", DB_BLOCK_CHANGES, 1.0),
+    ("Physical read (blocks)", "blocks", PHYSICAL_READS, 1.0),
+    ("Physical write (blocks)", "blocks", PHYSICAL_WRITES, 1.0),
+    ("Read IO requests", "count", PHYSICAL_READ_REQUESTS, 1.0),
+    ("Write IO requests", "count", PHYSICAL_WRITE_REQUESTS, 1.0),
+    ("Read IO (MB)", "mib", PHYSICAL_READ_BYTES, 1.0 / MIB),
+    ("Write IO (MB)", "mib", PHYSICAL_WRITE_BYTES, 1.0 / MIB),
+    ("User calls", "count", USER_CALLS, 1.0),
+    ("Executes (SQL)", "count", EXECUTE_COUNT, 1.0),
+    ("Rollbacks", "count", USER_ROLLBACKS, 1.0),
 ];
 
 pub(super) fn profile(deltas: &Deltas<'_>) -> Vec<LoadRow> {
@@ -52,13 +58,9 @@ pub(super) fn profile(deltas: &Deltas<'_>) -> Vec<LoadRow> {
     let row = |name: &str, unit: &str, total: Figure, source: String| load_row(w, name, unit, total, source);
     // A server's own count of transactions has those that were rolled back by themselves too.
     let is_counted = |stat: Stat| w.count(stat).is_some();
-    let (commits, rollbacks) = if is_counted(counter_catalog::SERVER_COMMITS) {
-        (counter_catalog::SERVER_COMMITS, counter_catalog::SERVER_ROLLBACKS)
-    } else {
-        (counter_catalog::USER_COMMITS, counter_catalog::USER_ROLLBACKS)
-    };
-    let mut rows =
-        vec![row("DB Time(s)", "s", w.db_time_ns().scaled(S_PER_NS), deltas.source(counter_catalog::DB_TIME))];
+    let (commits, rollbacks) =
+        if is_counted(SERVER_COMMITS) { (SERVER_COMMITS, SERVER_ROLLBACKS) } else { (USER_COMMITS, USER_ROLLBACKS) };
+    let mut rows = vec![row("DB Time(s)", "s", w.db_time_ns().scaled(S_PER_NS), deltas.source(DB_TIME))];
     for (name, unit, stat, factor) in ROWS {
         if name == "Rollbacks" {
             let ops = Figure::Count(w.ops());
@@ -100,8 +102,8 @@ fn event_count(window: &Span<'_>, name: &str) -> Figure {
 
 pub(super) fn efficiency(deltas: &Deltas<'_>) -> Vec<PercentRow> {
     let w = &deltas.window;
-    let gets = w.get(counter_catalog::SESSION_LOGICAL_READS);
-    let index_misses = match (w.count(counter_catalog::INDEX_GETS), w.count(counter_catalog::INDEX_HITS)) {
+    let gets = w.get(SESSION_LOGICAL_READS);
+    let index_misses = match (w.count(INDEX_GETS), w.count(INDEX_HITS)) {
         (Some(gets), Some(hits)) => Figure::Count(gets.saturating_sub(hits)),
         _ => Figure::na(UNSUPPORTED),
     };
@@ -110,15 +112,9 @@ pub(super) fn efficiency(deltas: &Deltas<'_>) -> Vec<PercentRow> {
     let busy_waits = if deltas.is_server() { Figure::na("unknowable") } else { event_count(w, "buffer busy waits") };
     vec![
         row("Buffer Nowait %", miss_pct(&busy_waits, &gets)),
-        row(
-            "Redo NoWait %",
-            miss_pct(&w.get(counter_catalog::REDO_LOG_SPACE_REQUESTS), &w.get(counter_catalog::REDO_ENTRIES)),
-        ),
-        row(
-            "Buffer Hit %",
-            miss_pct(&w.get(counter_catalog::PHYSICAL_READS_CACHE), &w.get(counter_catalog::GETS_FROM_CACHE)),
-        ),
-        row("Index Hit %", miss_pct(&index_misses, &w.get(counter_catalog::INDEX_GETS))),
+        row("Redo NoWait %", miss_pct(&w.get(REDO_LOG_SPACE_REQUESTS), &w.get(REDO_ENTRIES))),
+        row("Buffer Hit %", miss_pct(&w.get(PHYSICAL_READS_CACHE), &w.get(GETS_FROM_CACHE))),
+        row("Index Hit %", miss_pct(&index_misses, &w.get(INDEX_GETS))),
         row("Latch Hit %", Figure::na(UNSUPPORTED)),
         row("Library Hit %", Figure::na(UNSUPPORTED)),
         row("Execute to Parse %", Figure::na(UNSUPPORTED)),
@@ -179,15 +175,15 @@ pub(super) fn gauges(deltas: &Deltas<'_>) -> BTreeMap<String, GaugeRow> {
 fn run_queue_us(deltas: &Deltas<'_>, ash: &AshInfo) -> (Figure, String) {
     let w = &deltas.window;
     if !deltas.is_server() {
-        let figure = w.get(counter_catalog::RUN_QUEUE_TIME).scaled(US_PER_NS);
-        return (figure, deltas.source(counter_catalog::RUN_QUEUE_TIME));
+        let figure = w.get(RUN_QUEUE_TIME).scaled(US_PER_NS);
+        return (figure, deltas.source(RUN_QUEUE_TIME));
     }
-    match w.get(counter_catalog::SERVER_RUN_DELAY) {
+    match w.get(SERVER_RUN_DELAY) {
         Figure::Na(_) => {
             let sampled = ash.run_queue_count.scaled(w.elapsed_s * 1e6);
             (sampled, SAMPLED.to_owned())
         }
-        figure => (figure.scaled(US_PER_NS), deltas.source(counter_catalog::SERVER_RUN_DELAY)),
+        figure => (figure.scaled(US_PER_NS), deltas.source(SERVER_RUN_DELAY)),
     }
 }
 
@@ -220,11 +216,11 @@ pub(super) fn time_model(deltas: &Deltas<'_>, ash: &AshInfo, events: &[EventRow]
     };
     let stat = |stat: Stat| deltas.source(stat);
     let sources = [
-        ("db_time_us", stat(counter_catalog::DB_TIME)),
-        ("db_cpu_us", stat(counter_catalog::DB_CPU)),
-        ("bg_cpu_us", stat(counter_catalog::BACKGROUND_CPU)),
-        ("bg_elapsed_us", stat(counter_catalog::BACKGROUND_TIME)),
-        ("on_thread_us", stat(counter_catalog::ON_THREAD_TIME)),
+        ("db_time_us", stat(DB_TIME)),
+        ("db_cpu_us", stat(DB_CPU)),
+        ("bg_cpu_us", stat(BACKGROUND_CPU)),
+        ("bg_elapsed_us", stat(BACKGROUND_TIME)),
+        ("on_thread_us", stat(ON_THREAD_TIME)),
         ("run_queue_us", run_queue_source),
         ("kernel_run_delay_us", "proc".to_owned()),
         ("fg_wait_us", of_waits(Actor::Foreground)),
@@ -232,10 +228,10 @@ pub(super) fn time_model(deltas: &Deltas<'_>, ash: &AshInfo, events: &[EventRow]
     ];
     TimeModel {
         db_time_us: w.db_time_ns().scaled(US_PER_NS),
-        db_cpu_us: w.get(counter_catalog::DB_CPU).scaled(US_PER_NS),
-        bg_cpu_us: w.get(counter_catalog::BACKGROUND_CPU).scaled(US_PER_NS),
-        bg_elapsed_us: w.get(counter_catalog::BACKGROUND_TIME).scaled(US_PER_NS),
-        on_thread_us: w.get(counter_catalog::ON_THREAD_TIME).scaled(US_PER_NS),
+        db_cpu_us: w.get(DB_CPU).scaled(US_PER_NS),
+        bg_cpu_us: w.get(BACKGROUND_CPU).scaled(US_PER_NS),
+        bg_elapsed_us: w.get(BACKGROUND_TIME).scaled(US_PER_NS),
+        on_thread_us: w.get(ON_THREAD_TIME).scaled(US_PER_NS),
         run_queue_us: run_queue,
         // A wait of a ring session is the time its request is out; the thread
         // meanwhile serves others, so no CPU can be told apart as spent inside it.

@@ -1,24 +1,28 @@
 //! Rates of the load profile against the totals of statistics, as one identity of all rows.
 
 use super::{MIB, Printed, Side, Tally};
-use assay_measure::counter_catalog::{self, Stat};
+use assay_measure::counter_catalog::{
+    DB_BLOCK_CHANGES, EXECUTE_COUNT, LOGONS, PHYSICAL_READ_BYTES, PHYSICAL_READ_REQUESTS, PHYSICAL_READS,
+    PHYSICAL_WRITE_BYTES, PHYSICAL_WRITE_REQUESTS, PHYSICAL_WRITES, REDO_SIZE, SESSION_LOGICAL_READS, Stat, USER_CALLS,
+    USER_ROLLBACKS,
+};
 use assay_measure::record::Identity;
 
 /// Rows of the load profile, the statistic that counts the same, and how many of it are one of the row.
 const ROWS: [(&str, Stat, f64); 13] = [
-    ("Redo size (bytes)", counter_catalog::REDO_SIZE, 1.0),
-    ("Logical read (blocks)", counter_catalog::SESSION_LOGICAL_READS, 1.0),
-    ("Block changes", counter_catalog::DB_BLOCK_CHANGES, 1.0),
-    ("Physical read (blocks)", counter_catalog::PHYSICAL_READS, 1.0),
-    ("Physical write (blocks)", counter_catalog::PHYSICAL_WRITES, 1.0),
-    ("Read IO requests", counter_catalog::PHYSICAL_READ_REQUESTS, 1.0),
-    ("Write IO requests", counter_catalog::PHYSICAL_WRITE_REQUESTS, 1.0),
-    ("Read IO (MB)", counter_catalog::PHYSICAL_READ_BYTES, MIB),
-    ("Write IO (MB)", counter_catalog::PHYSICAL_WRITE_BYTES, MIB),
-    ("User calls", counter_catalog::USER_CALLS, 1.0),
-    ("Executes (SQL)", counter_catalog::EXECUTE_COUNT, 1.0),
-    ("Logons", counter_catalog::LOGONS, 1.0),
-    ("Rollbacks", counter_catalog::USER_ROLLBACKS, 1.0),
+    ("Redo size (bytes)", REDO_SIZE, 1.0),
+    ("Logical read (blocks)", SESSION_LOGICAL_READS, 1.0),
+    ("Block changes", DB_BLOCK_CHANGES, 1.0),
+    ("Physical read (blocks)", PHYSICAL_READS, 1.0),
+    ("Physical write (blocks)", PHYSICAL_WRITES, 1.0),
+    ("Read IO requests", PHYSICAL_READ_REQUESTS, 1.0),
+    ("Write IO requests", PHYSICAL_WRITE_REQUESTS, 1.0),
+    ("Read IO (MB)", PHYSICAL_READ_BYTES, MIB),
+    ("Write IO (MB)", PHYSICAL_WRITE_BYTES, MIB),
+    ("User calls", USER_CALLS, 1.0),
+    ("Executes (SQL)", EXECUTE_COUNT, 1.0),
+    ("Logons", LOGONS, 1.0),
+    ("Rollbacks", USER_ROLLBACKS, 1.0),
 ];
 
 /// What a printed rate per second comes to over the window.

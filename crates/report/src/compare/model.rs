@@ -124,7 +124,7 @@ pub struct ComparedRow {
     /// `primary`, `load profile`, `operations`, `events`, `io profile`, `storage`, `imported`, `efficiency`, `host`,
     /// `statistics` or `cost`.
     pub section: String,
-    /// Unit of [`Cell::value`].
+    /// Unit of [`ComparedCell::value`].
     pub unit: String,
     /// `higher`, `lower` or `neither`.
     pub better: String,

@@ -5,7 +5,7 @@
 //! lies below. So random data are written, in large direct requests, several at once, then synced.
 
 use super::super::payload::{Payload, proof};
-use super::super::spec::{Fallocate, Options};
+use super::super::spec::{Fallocate, JobOptions};
 use super::{cannot, failed};
 use crate::readings::Way;
 use assay_block::{Backend, DirectFile, OpenMode, Preallocate, Ring, RingOptions};
@@ -50,7 +50,7 @@ pub(super) struct Task<'a> {
 }
 
 /// The content that a job's buffer options ask for; `None` where random data will do.
-pub(super) fn content_of(options: &Options) -> Option<(Payload, usize)> {
+pub(super) fn content_of(options: &JobOptions) -> Option<(Payload, usize)> {
     let payload = &options.payload;
     let asked = payload.zero || payload.pattern.is_some() || payload.compress_percent > 0 || payload.dedupe_percent > 0;
     let block = options.pattern.blocks[Way::Write.index()].min.max(512) as usize;

@@ -21,7 +21,7 @@ mod space;
 
 pub use marker::Whose;
 pub use opened::{Opened, open};
-pub use plan::{ClonePlan, FilePlan, Fill, PlannedFile, Target, plan};
+pub use plan::{ClonePlan, FilePlan, Fill, PathState, PlannedFile, plan};
 pub use precondition::note as precondition_note;
 
 use assay_block::BlockError;

@@ -1,6 +1,6 @@
 //! The names of a clone's files.
 
-use super::super::spec::{Given, Job};
+use super::super::spec::{GivenOption, StorageJob};
 use std::path::{Path, PathBuf};
 
 /// Made-up names where neither `filename` nor `filename_format` says otherwise.
@@ -10,7 +10,7 @@ const FORMAT: &str = "$jobname.$jobnum.$filenum";
 ///
 /// Named files are shared by all clones and lie in the first directory; made-up names are
 /// private to a clone, and the clones take the directories in turn.
-pub(super) fn of_clone(globals: &[Given], job: &Job, clone: u32) -> Vec<PathBuf> {
+pub(super) fn of_clone(globals: &[GivenOption], job: &StorageJob, clone: u32) -> Vec<PathBuf> {
     let files = &job.options.files;
     if !files.names.is_empty() {
         let count = match given_count(globals, job) {
@@ -32,11 +32,11 @@ pub(super) fn of_clone(globals: &[Given], job: &Job, clone: u32) -> Vec<PathBuf>
 }
 
 /// `nrfiles` where somebody said it: its default does not shorten a list of names.
-fn given_count(globals: &[Given], job: &Job) -> Option<usize> {
+fn given_count(globals: &[GivenOption], job: &StorageJob) -> Option<usize> {
     globals.iter().chain(&job.given).any(|(name, _)| name == "nrfiles").then_some(job.options.files.count as usize)
 }
 
-fn made_up(job: &Job, clone: u32, file: u32) -> String {
+fn made_up(job: &StorageJob, clone: u32, file: u32) -> String {
     let format = job.options.files.name_format.as_deref();
     let mut rest = format.unwrap_or(FORMAT);
     let mut name = String::new();
@@ -65,13 +65,13 @@ fn made_up(job: &Job, clone: u32, file: u32) -> String {
 mod tests {
     use super::*;
 
-    fn job(name: &str, change: impl FnOnce(&mut Job)) -> Job {
-        let mut job = Job { name: name.to_owned(), ..Job::default() };
+    fn job(name: &str, change: impl FnOnce(&mut StorageJob)) -> StorageJob {
+        let mut job = StorageJob { name: name.to_owned(), ..StorageJob::default() };
         change(&mut job);
         job
     }
 
-    fn names(job: &Job, clone: u32) -> Vec<String> {
+    fn names(job: &StorageJob, clone: u32) -> Vec<String> {
         of_clone(&[], job, clone).iter().map(|path| path.display().to_string()).collect()
     }
 

@@ -1,10 +1,10 @@
 //! The files while jobs use them: made, locked, opened for each clone, put in order at the end.
 
-use super::super::spec::{Invocation, Job, OpenSync};
+use super::super::spec::{Invocation, OpenSync, StorageJob};
 use super::layout::{self, Task};
 use super::look::directory_of;
 use super::marker::{self, State, Whose};
-use super::plan::{FilePlan, Fill, PlannedFile, Target};
+use super::plan::{FilePlan, Fill, PathState, PlannedFile};
 use super::{bytes_text, cannot, failed};
 use crate::readings::StorageLive;
 use assay_block::{DeviceClaim, DirectFile, DirectIo, FileOptions, WriteThrough, claim_device};
@@ -32,7 +32,7 @@ const PRE_READ_BYTES: usize = 1 << 20;
 #[derive(Debug)]
 pub struct Opened {
     plan: FilePlan,
-    jobs: Vec<Job>,
+    jobs: Vec<StorageJob>,
     /// What is held of each file of the plan.
     held: Vec<Mutex<Held>>,
     /// All files are as the jobs want them.
@@ -144,14 +144,14 @@ impl Opened {
     fn hold(&mut self, place: usize) -> Result<(), EngineError> {
         let file = &self.plan.files[place];
         let held = match file.target {
-            Target::New if file.fill == Fill::AtOpen => return Ok(()),
-            Target::New => create(file)?,
-            Target::Device if file.written => hold_device(file)?,
-            Target::Device => return Ok(()),
-            Target::File(_) if file.written || file.is_laid_out() => hold_file(file)?,
-            Target::File(whose) if whose.is_ours() => share_file(file)?,
+            PathState::New if file.fill == Fill::AtOpen => return Ok(()),
+            PathState::New => create(file)?,
+            PathState::Device if file.written => hold_device(file)?,
+            PathState::Device => return Ok(()),
+            PathState::File(_) if file.written || file.is_laid_out() => hold_file(file)?,
+            PathState::File(whose) if whose.is_ours() => share_file(file)?,
             // What only reads a foreign file takes no lock that its owner might stumble over.
-            Target::File(_) => return Ok(()),
+            PathState::File(_) => return Ok(()),
         };
         *self.slot(place) = held;
         Ok(())
@@ -419,7 +419,7 @@ fn hold_file(file: &PlannedFile) -> Result<Held, EngineError> {
     let metadata = kept.metadata().map_err(|error| cannot("examine", path, error))?;
     // Whoever had it since the plan may have replaced or changed it.
     let touched = Some((metadata.ctime(), metadata.ctime_nsec())) != file.touched;
-    let unsure = touched || file.target == Target::File(Whose::Held);
+    let unsure = touched || file.target == PathState::File(Whose::Held);
     let changed = Some(identity(&metadata)) != file.identity
         || metadata.len() != file.bytes_now
         || file.is_ours() && unsure && marker::whose(path, &metadata, Some(&kept)) != Whose::Ours;

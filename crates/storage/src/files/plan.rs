@@ -1,6 +1,6 @@
 //! Which files the jobs use, what has to be created, and whether that is allowed.
 
-use super::super::spec::{Invocation, Job, Precondition, Region};
+use super::super::spec::{Invocation, Precondition, Region, StorageJob};
 use super::look::{self, Found, What};
 use super::marker::Whose;
 use super::refusals::{self, Destroy, Surroundings};
@@ -44,7 +44,7 @@ pub struct ClonePlan {
 
 /// What a path is before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum PathState {
     /// Nothing: a regular file will be made.
     New,
     /// A regular file.
@@ -77,7 +77,7 @@ pub struct PlannedFile {
     /// Absolute, without symbolic links.
     pub resolved: PathBuf,
     /// What is there.
-    pub target: Target,
+    pub target: PathState,
     /// Its length now, bytes.
     pub bytes_now: u64,
     /// Length the jobs need, bytes.
@@ -115,9 +115,9 @@ impl PlannedFile {
     #[must_use]
     pub fn is_ours(&self) -> bool {
         match self.target {
-            Target::New => true,
-            Target::File(whose) => whose.is_ours(),
-            Target::Device => false,
+            PathState::New => true,
+            PathState::File(whose) => whose.is_ours(),
+            PathState::Device => false,
         }
     }
 
@@ -132,12 +132,12 @@ impl PlannedFile {
     pub fn verdict(&self) -> String {
         let real = if self.path == self.resolved { String::new() } else { format!("{}, ", self.resolved.display()) };
         let kind = match self.target {
-            Target::New => "new file".to_owned(),
-            Target::File(whose) if whose.is_ours() => {
+            PathState::New => "new file".to_owned(),
+            PathState::File(whose) if whose.is_ours() => {
                 format!("assay's file of {}", bytes_text(self.bytes_now))
             }
-            Target::File(_) => format!("file of {} not made by assay", bytes_text(self.bytes_now)),
-            Target::Device => format!("block device of {}", bytes_text(self.bytes_now)),
+            PathState::File(_) => format!("file of {} not made by assay", bytes_text(self.bytes_now)),
+            PathState::Device => format!("block device of {}", bytes_text(self.bytes_now)),
         };
         let memory = if self.in_memory { " in memory" } else { "" };
         let made = match self.fill {
@@ -273,7 +273,7 @@ impl<'a> Planner<'a> {
     }
 
     /// A mistyped directory must not be made and filled.
-    fn has_directories(&mut self, job: &Job) -> bool {
+    fn has_directories(&mut self, job: &StorageJob) -> bool {
         let missing = |directory: &&PathBuf| !directory.is_dir();
         let before = self.errors.len();
         for directory in job.options.files.directories.iter().filter(missing) {
@@ -286,7 +286,7 @@ impl<'a> Planner<'a> {
         self.errors.len() == before
     }
 
-    fn add_clone(&mut self, number: usize, job: &Job, clone: u32) -> Result<(), EngineError> {
+    fn add_clone(&mut self, number: usize, job: &StorageJob, clone: u32) -> Result<(), EngineError> {
         let paths = names::of_clone(&self.invocation.global_options, job, clone);
         if u16::try_from(paths.len()).is_err() {
             return Err(EngineError::Usage(format!(
@@ -345,13 +345,13 @@ impl<'a> Planner<'a> {
     }
 
     /// Notes what a job wants of a file.
-    fn use_file(&mut self, place: usize, number: usize, job: &Job, end: u64) {
+    fn use_file(&mut self, place: usize, number: usize, job: &StorageJob, end: u64) {
         let options = &job.options;
         let reads = options.pattern.mode.goes(Way::Read) || options.payload.verify_only;
         let preconditioned = options.precondition.method != Precondition::None;
         let writes = options.pattern.mode.destroys() && !options.payload.verify_only || preconditioned;
         let file = &mut self.plan.files[place];
-        if options.pattern.mode.goes(Way::Trim) && file.target != Target::Device {
+        if options.pattern.mode.goes(Way::Trim) && file.target != PathState::Device {
             self.errors.push(EngineError::Usage(format!(
                 "job {}: rw={} works only on block devices, and {} is not one; name a device with filename and with \
                  --destroy",
@@ -372,7 +372,7 @@ impl<'a> Planner<'a> {
         } else if job.wave == file.first_use.0 {
             file.first_use.1 |= needs_content;
         }
-        if options.files.create_on_open && file.target == Target::New {
+        if options.files.create_on_open && file.target == PathState::New {
             file.fill = Fill::AtOpen;
             if needs_content {
                 self.errors.push(EngineError::Usage(format!(
@@ -382,7 +382,7 @@ impl<'a> Planner<'a> {
                 )));
             }
         }
-        if !options.files.allow_create && file.target == Target::New {
+        if !options.files.allow_create && file.target == PathState::New {
             self.errors.push(EngineError::Usage(format!(
                 "job {}: {} does not exist and allow_file_create=0 forbids assay from making it",
                 job.name,
@@ -431,7 +431,7 @@ impl<'a> Planner<'a> {
                 "{}: --readonly is set, but assay would first have to write {} there ({} needed, {} there); make the \
                  file beforehand, or leave --readonly out",
                 file.path.display(),
-                if file.target == Target::New { "the file" } else { "its end" },
+                if file.target == PathState::New { "the file" } else { "its end" },
                 bytes_text(file.bytes),
                 bytes_text(file.bytes_now),
             )));
@@ -457,7 +457,7 @@ impl<'a> Planner<'a> {
                     "{path} is allocated but not filled: the first write to each part of it also changes the file system's metadata; overwrite=1 measures writes to existing data"
                 ));
             }
-            let foreign = matches!(file.target, Target::File(_)) && !file.is_ours();
+            let foreign = matches!(file.target, PathState::File(_)) && !file.is_ours();
             if file.read && foreign {
                 let holes = content::hole_bytes(&file.resolved, 0, file.bytes);
                 if holes > 0 {
@@ -501,9 +501,9 @@ fn known_of(path: &Path, found: &Found) -> Known {
 
 fn planned(path: &Path, found: &Found, job: usize) -> PlannedFile {
     let (target, missing_directories) = match found.what {
-        What::Absent { missing_directories } => (Target::New, missing_directories),
-        What::File { whose, .. } => (Target::File(whose), 0),
-        What::Device { .. } => (Target::Device, 0),
+        What::Absent { missing_directories } => (PathState::New, missing_directories),
+        What::File { whose, .. } => (PathState::File(whose), 0),
+        What::Device { .. } => (PathState::Device, 0),
     };
     PlannedFile {
         path: path.to_path_buf(),
@@ -519,7 +519,7 @@ fn planned(path: &Path, found: &Found, job: usize) -> PlannedFile {
         remove: false,
         carries: None,
         job,
-        in_memory: target != Target::Device && look::is_in_memory(&found.resolved),
+        in_memory: target != PathState::Device && look::is_in_memory(&found.resolved),
         identity: found.identity(),
         touched: match &found.what {
             What::File { metadata, .. } => Some((metadata.ctime(), metadata.ctime_nsec())),
@@ -535,10 +535,10 @@ fn fill_of(file: &PlannedFile) -> Result<Fill, EngineError> {
     let short = file.bytes_now < file.bytes;
     let needs_content = file.first_use.1;
     match file.target {
-        Target::Device => Ok(Fill::Nothing),
-        Target::New if needs_content => Ok(Fill::Write { from: 0 }),
-        Target::New => Ok(Fill::Allocate),
-        Target::File(whose) if whose.is_ours() => {
+        PathState::Device => Ok(Fill::Nothing),
+        PathState::New if needs_content => Ok(Fill::Write { from: 0 }),
+        PathState::New => Ok(Fill::Allocate),
+        PathState::File(whose) if whose.is_ours() => {
             if !needs_content {
                 return Ok(if short { Fill::Allocate } else { Fill::Nothing });
             }
@@ -551,13 +551,13 @@ fn fill_of(file: &PlannedFile) -> Result<Fill, EngineError> {
                 None => Fill::Nothing,
             })
         }
-        Target::File(_) if short => Err(EngineError::Unusable(format!(
+        PathState::File(_) if short => Err(EngineError::Unusable(format!(
             "{}: it has {}, but the jobs need {}, and assay never extends a file that it did not make; use size= or \
              offset= within the file, or name a new file",
             file.path.display(),
             bytes_text(file.bytes_now),
             bytes_text(file.bytes)
         ))),
-        Target::File(_) => Ok(Fill::Nothing),
+        PathState::File(_) => Ok(Fill::Nothing),
     }
 }

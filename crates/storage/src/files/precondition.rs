@@ -8,7 +8,7 @@
 //! done to what the jobs may write to anyway: files of ours, and what `--destroy` names.
 
 use super::super::payload::proof;
-use super::super::spec::{Invocation, Job, Precondition};
+use super::super::spec::{Invocation, Precondition, StorageJob};
 use super::super::steady::{SNIA_MOST_ROUNDS, SniaRounds};
 use super::opened::Opened;
 use super::regions::smallest_block;
@@ -116,7 +116,7 @@ pub fn note(reading: &PreconditionReading) -> String {
 
 /// One job's sequence.
 struct Sequence<'a> {
-    job: &'a Job,
+    job: &'a StorageJob,
     paths: Vec<String>,
     files: Vec<Arc<DirectFile>>,
     /// What the content of each proves.
@@ -130,7 +130,13 @@ struct Sequence<'a> {
 }
 
 impl<'a> Sequence<'a> {
-    fn new(opened: &Opened, number: usize, job: &'a Job, places: &[usize], of: usize) -> Result<Self, EngineError> {
+    fn new(
+        opened: &Opened,
+        number: usize,
+        job: &'a StorageJob,
+        places: &[usize],
+        of: usize,
+    ) -> Result<Self, EngineError> {
         let block = smallest_block(job).next_multiple_of(ALIGNMENT);
         let mut files = Vec::new();
         let mut paths = Vec::new();

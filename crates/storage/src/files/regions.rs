@@ -1,6 +1,6 @@
 //! Which part of its files a clone works on, and how long the files must be for it.
 
-use super::super::spec::{Amount, Job, Region};
+use super::super::spec::{Amount, Region, StorageJob};
 use super::bytes_text;
 use crate::readings::Way;
 use assay_measure::prng::{Purpose, Stream};
@@ -33,7 +33,7 @@ pub(super) struct Share {
 ///
 /// # Errors
 /// No size where one is needed, an offset behind the end, less than one block.
-pub(super) fn of_clone(job: &Job, clone: u32, files: &[Known]) -> Result<Share, EngineError> {
+pub(super) fn of_clone(job: &StorageJob, clone: u32, files: &[Known]) -> Result<Share, EngineError> {
     let mut share = Share::default();
     let block = smallest_block(job);
     let mut largest = 0;
@@ -75,7 +75,7 @@ pub(super) fn of_clone(job: &Job, clone: u32, files: &[Known]) -> Result<Share, 
 }
 
 /// Bytes of the smallest block of any direction that the job goes.
-pub(super) fn smallest_block(job: &Job) -> u64 {
+pub(super) fn smallest_block(job: &StorageJob) -> u64 {
     let pattern = &job.options.pattern;
     Way::ALL
         .iter()
@@ -88,7 +88,7 @@ pub(super) fn smallest_block(job: &Job) -> u64 {
 
 /// First byte: `offset` and as many `offset_increment` as the clone's number. A percentage is of
 /// the file as it is, rounded up to a block.
-fn start_of(job: &Job, clone: u32, file: &Known, block: u64) -> u64 {
+fn start_of(job: &StorageJob, clone: u32, file: &Known, block: u64) -> u64 {
     let options = &job.options.files;
     let bytes = |amount: Amount| match amount {
         Amount::Bytes(bytes) => bytes,
@@ -102,7 +102,14 @@ fn percent_of(bytes: u64, percent: u32) -> u64 {
 }
 
 /// Bytes of the region of one file.
-fn bytes_of(job: &Job, index: u16, files: u64, file: &Known, start: u64, block: u64) -> Result<u64, EngineError> {
+fn bytes_of(
+    job: &StorageJob,
+    index: u16,
+    files: u64,
+    file: &Known,
+    start: u64,
+    block: u64,
+) -> Result<u64, EngineError> {
     let path = file.path.display();
     let options = &job.options.files;
     let behind_end = |real: u64| {
@@ -139,7 +146,7 @@ fn bytes_of(job: &Job, index: u16, files: u64, file: &Known, start: u64, block: 
     }
 }
 
-fn no_size(job: &Job, file: &Known) -> EngineError {
+fn no_size(job: &StorageJob, file: &Known) -> EngineError {
     let why = if file.bytes.is_none() { "does not exist" } else { "is empty" };
     usage(
         job,
@@ -157,12 +164,12 @@ fn file_size((least, most): (u64, u64), index: u16, block: u64) -> u64 {
     (size - size % block).max(least)
 }
 
-fn usage(job: &Job, what: &str) -> EngineError {
+fn usage(job: &StorageJob, what: &str) -> EngineError {
     EngineError::Usage(format!("job {}: {what}", job.name))
 }
 
 /// Whether a job's files are ever opened.
-pub(super) fn needs_files(job: &Job) -> bool {
+pub(super) fn needs_files(job: &StorageJob) -> bool {
     use super::super::spec::IoEngine;
     !matches!(job.options.engine, IoEngine::Null | IoEngine::Nop)
 }
@@ -177,8 +184,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn job(change: impl FnOnce(&mut Job)) -> Job {
-        let mut job = Job { name: "j".to_owned(), ..Job::default() };
+    fn job(change: impl FnOnce(&mut StorageJob)) -> StorageJob {
+        let mut job = StorageJob { name: "j".to_owned(), ..StorageJob::default() };
         change(&mut job);
         job
     }
@@ -189,7 +196,7 @@ mod tests {
 
     const M: u64 = 1 << 20;
 
-    fn one(job: &Job, clone: u32, file: Known) -> (u64, u64) {
+    fn one(job: &StorageJob, clone: u32, file: Known) -> (u64, u64) {
         let share = of_clone(job, clone, &[file]).unwrap();
         (share.regions[0].start, share.regions[0].bytes)
     }
@@ -243,7 +250,7 @@ mod tests {
 
     #[test]
     fn what_has_no_size_or_no_block_is_an_error_that_says_so() {
-        let error = |job: &Job, file: Known| of_clone(job, 0, &[file]).unwrap_err().to_string();
+        let error = |job: &StorageJob, file: Known| of_clone(job, 0, &[file]).unwrap_err().to_string();
         assert!(error(&job(|_| {}), file(None)).contains("you need to specify size="));
         assert!(error(&job(|_| {}), file(0)).contains("is empty"));
         let percent = job(|job| job.options.files.size = Some(Amount::Percent(50)));

@@ -1,6 +1,6 @@
 //! Plans and layouts on real files.
 
-use super::super::spec::{Amount, Invocation, Job, Mode};
+use super::super::spec::{Amount, Invocation, Mode, StorageJob};
 use super::*;
 use assay_run::probe::Steps;
 use assay_run::stop::Stop;
@@ -35,8 +35,8 @@ impl Steps for Told {
     }
 }
 
-fn job(mode: Mode, file: &Path, bytes: u64) -> Job {
-    let mut job = Job { name: "j".to_owned(), ..Job::default() };
+fn job(mode: Mode, file: &Path, bytes: u64) -> StorageJob {
+    let mut job = StorageJob { name: "j".to_owned(), ..StorageJob::default() };
     job.options.clones = 1;
     job.options.pattern.mode = mode;
     job.options.files.names = vec![file.to_path_buf()];
@@ -46,7 +46,7 @@ fn job(mode: Mode, file: &Path, bytes: u64) -> Job {
     job
 }
 
-fn of(jobs: Vec<Job>) -> Invocation {
+fn of(jobs: Vec<StorageJob>) -> Invocation {
     Invocation { jobs, ..Invocation::default() }
 }
 
@@ -96,7 +96,7 @@ fn a_missing_file_is_laid_out_once_with_random_data_and_is_ours_from_then_on() {
     assert_eq!(content::hole_bytes(&path, 0, content.len() as u64), 0);
     // Now it is ours, complete, and nothing is left to do.
     let again = plan(&one(Mode::Write, &path, 0)).unwrap();
-    assert_eq!(again.files[0].target, Target::File(Whose::Ours));
+    assert_eq!(again.files[0].target, PathState::File(Whose::Ours));
     assert_eq!(again.files[0].fill, Fill::Nothing);
 }
 

@@ -1,14 +1,14 @@
 //! A job being read: what the options so far have set.
 
 use crate::readings::DIRECTIONS;
-use crate::spec::{Options, OutputOptions, SpecError};
+use crate::spec::{JobOptions, OutputOptions, SpecError};
 
 assay_measure::with_defaults! {
     /// A job's options while they are read.
     #[derive(Clone, Debug)]
     pub struct Draft {
         /// What is settled as it is read.
-        pub options: Options = Options { clones: 1, ..Options::default() },
+        pub options: JobOptions = JobOptions { clones: 1, ..JobOptions::default() },
         /// `kb_base=1000`.
         pub decimal: bool,
         /// `bs`, bytes.

@@ -3,11 +3,11 @@
 use super::draft::Draft;
 use super::table;
 use crate::readings::{DIRECTIONS, Way};
-use crate::spec::{BlockSizes, Distribution, IoEngine, Options, Verify};
+use crate::spec::{BlockSizes, Distribution, IoEngine, JobOptions, Verify};
 
 /// A finished job's options and what is to be said about them, or what is wrong.
 pub(super) struct Finished {
-    pub(super) options: Options,
+    pub(super) options: JobOptions,
     pub(super) notes: Vec<String>,
     pub(super) errors: Vec<String>,
 }
@@ -91,7 +91,7 @@ fn shared_out(split: &[(u64, Option<u32>)]) -> Result<Vec<(u32, u32)>, String> {
 }
 
 /// Batches within the depth.
-fn depths(options: &mut Options) {
+fn depths(options: &mut JobOptions) {
     let pace = &mut options.pace;
     let depth = pace.depth;
     pace.batch_submit = pace.batch_submit.map(|batch| if batch == 0 { depth } else { batch.min(depth) });

@@ -3,7 +3,7 @@
 use super::table::{self, Category, OptionDef, Use};
 use super::value::halves;
 use super::words::{Becomes, PROGRAM, ProgramOption};
-use crate::spec::{Given, Invocation};
+use crate::spec::{GivenOption, Invocation};
 use assay_measure::plain::shell_word;
 use std::fmt::Write;
 
@@ -188,7 +188,7 @@ fn engine_options(asked: &str) -> Result<String, String> {
 #[must_use]
 pub fn command_line(invocation: &Invocation) -> String {
     let mut lines: Vec<Vec<String>> = Vec::new();
-    let mut before: &[Given] = &[];
+    let mut before: &[GivenOption] = &[];
     for job in &invocation.jobs {
         match (job.inherited.strip_prefix(before), lines.last_mut()) {
             (Some([]), Some(_)) => {}
@@ -215,7 +215,7 @@ pub fn command_line(invocation: &Invocation) -> String {
     lines.join("\n")
 }
 
-fn word((name, value): &Given) -> String {
+fn word((name, value): &GivenOption) -> String {
     match value {
         None => format!("--{name}"),
         Some(value) => format!("--{name}={}", shell_word(value)),

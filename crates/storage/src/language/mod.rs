@@ -24,7 +24,7 @@ use self::draft::{Draft, Reading};
 use self::table::{OptionDef, Use};
 use self::value::{Kind, Value};
 use self::words::{ORIGIN, Word};
-use crate::spec::{Given, Invocation, Job, SpecError};
+use crate::spec::{GivenOption, Invocation, SpecError, StorageJob};
 use assay_run::bounded;
 use assay_run::host::text;
 use std::io;
@@ -96,7 +96,7 @@ pub fn parse(words: &[String], world: &World<'_>) -> Result<Invocation, Vec<Spec
 struct Begun {
     name: String,
     origin: String,
-    given: Vec<Given>,
+    given: Vec<GivenOption>,
     draft: Draft,
 }
 
@@ -105,8 +105,8 @@ struct Builder<'a> {
     world: &'a World<'a>,
     /// What jobs begin with.
     defaults: Draft,
-    global_options: Vec<Given>,
-    jobs: Vec<Job>,
+    global_options: Vec<GivenOption>,
+    jobs: Vec<StorageJob>,
     /// Bytes of the options for all, at every job once more.
     copied: usize,
 }
@@ -122,7 +122,7 @@ impl Builder<'_> {
     fn command_line(&mut self, words: &[Word]) {
         let mut current: Option<Begun> = None;
         for word in words {
-            let Word::Job(option, value) = word else {
+            let Word::StorageJob(option, value) = word else {
                 continue;
             };
             if option.name == "name" {
@@ -160,7 +160,7 @@ impl Builder<'_> {
     fn job_files(&mut self, words: &[Word], sections: &[String]) {
         let files = words.iter().filter_map(|word| match word {
             Word::File(name) => Some(name),
-            Word::Job(..) => None,
+            Word::StorageJob(..) => None,
         });
         for (place, name) in files.enumerate() {
             if self.reading.is_full() {
@@ -238,7 +238,7 @@ impl Builder<'_> {
                 format!("job {}: wait_for={first}: no other job of this name is defined before it", begun.name),
             );
         }
-        let length = |(name, value): &Given| name.len() + value.as_ref().map_or(0, String::len);
+        let length = |(name, value): &GivenOption| name.len() + value.as_ref().map_or(0, String::len);
         self.copied += self.global_options.iter().map(length).sum::<usize>();
         if self.jobs.len() == MOST_JOBS || self.copied > MOST_COPIED {
             let what = format!("more than {MOST_JOBS} jobs, or options for all that are too long for so many");
@@ -253,7 +253,7 @@ impl Builder<'_> {
                 last.group + u32::from(options.stonewall || options.new_group),
             ),
         };
-        self.jobs.push(Job {
+        self.jobs.push(StorageJob {
             name: begun.name,
             origin: begun.origin,
             given: begun.given,

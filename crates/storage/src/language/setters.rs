@@ -4,7 +4,7 @@ use super::draft::Draft;
 use super::number::Read;
 use super::value::{self, Value, halves};
 use crate::readings::DIRECTIONS;
-use crate::spec::{Amount, Distribution, FileService, IoEngine, Mode, PassErrors, Steady, SteadyMetric, Verify};
+use crate::spec::{Amount, Distribution, FileService, IoEngine, Mode, PassErrors, SteadyMetric, SteadyOptions, Verify};
 use assay_measure::clock::Ns;
 use assay_run::bounded;
 use std::path::{Path, PathBuf};
@@ -504,7 +504,7 @@ pub(super) fn steady(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     if limit < 0.0 {
         return Err("has a negative limit".into());
     }
-    draft.options.pace.steady = Some(Steady { metric, slope, limit, percent, text: text.to_owned() });
+    draft.options.pace.steady = Some(SteadyOptions { metric, slope, limit, percent, text: text.to_owned() });
     Ok(())
 }
 

@@ -99,7 +99,7 @@ pub static PROGRAM: &[ProgramOption] = program_options! {
 #[derive(Clone, Debug)]
 pub(super) enum Word {
     /// An option of jobs.
-    Job(&'static OptionDef, Option<String>),
+    StorageJob(&'static OptionDef, Option<String>),
     /// A job file, or `-`.
     File(String),
 }
@@ -114,7 +114,7 @@ pub(super) struct Words {
 
 enum Named {
     Program(&'static ProgramOption),
-    Job(&'static OptionDef),
+    StorageJob(&'static OptionDef),
     RunDirectory,
 }
 
@@ -154,7 +154,7 @@ pub(super) fn read(words: &[String], reading: &mut Reading) -> Words {
             continue;
         }
         match named {
-            Named::Job(option) => result.words.push(Word::Job(option, value)),
+            Named::StorageJob(option) => result.words.push(Word::StorageJob(option, value)),
             Named::RunDirectory => reading.output.run_directory = value.map(PathBuf::from),
             Named::Program(option) => {
                 if let Err(what) = take(option, value.as_deref(), reading, &mut result) {
@@ -171,8 +171,8 @@ impl Named {
         match self {
             Self::Program(option) => option.argument,
             Self::RunDirectory => Argument::Required,
-            Self::Job(option) if option.kind == Kind::Flag => Argument::Optional,
-            Self::Job(_) => Argument::Required,
+            Self::StorageJob(option) if option.kind == Kind::Flag => Argument::Optional,
+            Self::StorageJob(_) => Argument::Required,
         }
     }
 }
@@ -186,7 +186,7 @@ fn identify(name: &str, word: &str) -> Result<Named, String> {
         return Ok(Named::Program(option));
     }
     if let Some(option) = table::find(name) {
-        return Ok(Named::Job(option));
+        return Ok(Named::StorageJob(option));
     }
     let programs: Vec<_> = PROGRAM.iter().filter(|option| option.name.starts_with(name)).collect();
     let jobs = table::beginning_with(name);
@@ -195,7 +195,7 @@ fn identify(name: &str, word: &str) -> Result<Named, String> {
         _ if name.is_empty() => Err(unknown(name, word)),
         ([only], []) => Ok(Named::Program(only)),
         ([], [(_, first), others @ ..]) if others.iter().all(|(_, other)| other.name == first.name) => {
-            Ok(Named::Job(first))
+            Ok(Named::StorageJob(first))
         }
         _ => {
             let mut names: Vec<_> = programs.iter().map(|option| option.name).collect();

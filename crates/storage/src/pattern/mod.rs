@@ -7,7 +7,7 @@ mod choice;
 mod distribution;
 mod map;
 
-use super::spec::{Amount, Distribution, FileService, Options, PatternOptions, RandomGenerator, Region, SpecError};
+use super::spec::{Amount, Distribution, FileService, JobOptions, PatternOptions, RandomGenerator, Region, SpecError};
 use crate::readings::Way;
 use assay_measure::permutation::Permutation;
 use assay_measure::prng::{Purpose, Stream};
@@ -50,7 +50,7 @@ fn percent_of(bytes: u64, percent: u32) -> u64 {
 }
 
 /// Trims have the offsets and lengths that writes of their block sizes would have.
-fn as_writes(options: &Options) -> Cow<'_, Options> {
+fn as_writes(options: &JobOptions) -> Cow<'_, JobOptions> {
     let mut options = Cow::Borrowed(options);
     if options.pattern.mode.goes(Way::Trim) {
         let pattern = &mut options.to_mut().pattern;
@@ -66,7 +66,7 @@ fn names_of(pattern: &PatternOptions) -> [Way; WAYS] {
 }
 
 /// The smallest block of any direction that the job has, bytes.
-fn least_block(options: &Options) -> u32 {
+fn least_block(options: &JobOptions) -> u32 {
     let pattern = &options.pattern;
     let sizes = sizes_of(pattern);
     (0..WAYS).filter(|i| pattern.blocks_by_sequence || goes(pattern, *i)).map(|i| sizes[i]).min().unwrap_or(0)
@@ -180,7 +180,7 @@ impl Pattern {
     ///
     /// # Errors
     /// Sizes, weights or distributions that cannot be; regions smaller than a block; no memory for the map.
-    pub fn new(options: &Options, regions: &[Region], clone: u32, seed: u64) -> Result<Self, SpecError> {
+    pub fn new(options: &JobOptions, regions: &[Region], clone: u32, seed: u64) -> Result<Self, SpecError> {
         let options = &*as_writes(options);
         let pattern = &options.pattern;
         let lengths = [Lengths::new(&pattern.blocks[0])?, Lengths::new(&pattern.blocks[1])?];
@@ -240,7 +240,7 @@ impl Pattern {
     }
 
     /// Regions that have room for a block.
-    fn set_parts(&mut self, options: &Options, regions: &[Region], needed: u64) -> Result<(), SpecError> {
+    fn set_parts(&mut self, options: &JobOptions, regions: &[Region], needed: u64) -> Result<(), SpecError> {
         for region in regions.iter().filter(|region| region.bytes >= needed) {
             let part = self.part(options, *region)?;
             self.parts.push(part);
@@ -264,7 +264,7 @@ impl Pattern {
         Ok(())
     }
 
-    fn part(&self, options: &Options, region: Region) -> Result<Part, SpecError> {
+    fn part(&self, options: &JobOptions, region: Region) -> Result<Part, SpecError> {
         let slots = |i: usize| {
             let room = region.bytes.saturating_sub(self.min[i]);
             room / self.align[i] + 1

@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 const K: u64 = 1024;
 
-fn options(mode: Mode, set: impl FnOnce(&mut Options)) -> Options {
-    let mut options = Options::default();
+fn options(mode: Mode, set: impl FnOnce(&mut JobOptions)) -> JobOptions {
+    let mut options = JobOptions::default();
     options.pattern.mode = mode;
     set(&mut options);
     options
@@ -36,14 +36,14 @@ fn rest(pattern: &mut Pattern) -> Vec<Io> {
     .collect()
 }
 
-fn all(options: &Options, regions: &[Region]) -> Vec<Io> {
+fn all(options: &JobOptions, regions: &[Region]) -> Vec<Io> {
     rest(&mut Pattern::new(options, regions, 0, 1).unwrap())
 }
 
 #[test]
 fn trims_go_where_writes_of_their_sizes_would_go() {
     for (trims, writes) in [(Mode::Trim, Mode::Write), (Mode::RandTrim, Mode::RandWrite)] {
-        let sizes = |options: &mut Options| {
+        let sizes = |options: &mut JobOptions| {
             options.pattern.blocks = [blocks(K, K), blocks(4 * K, 4 * K), blocks(8 * K, 16 * K)];
         };
         let trims = all(&options(trims, sizes), &[region_of(0, 256 * K)]);
@@ -59,7 +59,7 @@ fn trims_go_where_writes_of_their_sizes_would_go() {
 }
 
 /// Offsets in KiB.
-fn offsets(options: &Options, bytes: u64) -> Vec<u64> {
+fn offsets(options: &JobOptions, bytes: u64) -> Vec<u64> {
     let ios = all(options, &[region_of(0, bytes)]);
     ios.iter().map(|io| io.offset / K).collect()
 }
@@ -311,7 +311,7 @@ fn seeds_make_the_same_run_and_clones_differ() {
 #[test]
 fn what_cannot_be_is_refused() {
     for (set, names) in [
-        ((|o| o.pattern.blocks[0] = blocks(64 * K, 64 * K)) as fn(&mut Options), "each file has 32768 bytes"),
+        ((|o| o.pattern.blocks[0] = blocks(64 * K, 64 * K)) as fn(&mut JobOptions), "each file has 32768 bytes"),
         (|o| o.pattern.blocks[0] = blocks(0, 0), "block sizes from 0"),
         (|o| o.pattern.distribution = Distribution::Zipf(-1.0, None), "zipf theta -1"),
         (
@@ -328,7 +328,7 @@ fn what_cannot_be_is_refused() {
     }
 }
 
-fn any_options() -> impl Strategy<Value = Options> {
+fn any_options() -> impl Strategy<Value = JobOptions> {
     let modes = prop_oneof![
         Just(Mode::Read),
         Just(Mode::Write),

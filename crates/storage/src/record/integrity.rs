@@ -15,7 +15,7 @@ const LITTLE: f64 = 0.02;
 const TICKS_NS: f64 = 20e6;
 
 /// A job with its clones.
-struct Job<'a> {
+struct StorageJob<'a> {
     reading: &'a JobReading,
     options: Options<'a>,
     clones: Vec<&'a CloneReading>,
@@ -28,8 +28,8 @@ type Verdict = (String, Identity);
 
 /// All rules, in order.
 pub(super) fn evaluate(readings: &StorageReadings) -> Vec<Identity> {
-    let jobs: Vec<Job<'_>> = (0..readings.jobs.len()).map(|at| job(readings, at)).collect();
-    let each = |rule: IdentityRule, sides: &dyn Fn(&Job<'_>, IdentityRule) -> Identity| {
+    let jobs: Vec<StorageJob<'_>> = (0..readings.jobs.len()).map(|at| job(readings, at)).collect();
+    let each = |rule: IdentityRule, sides: &dyn Fn(&StorageJob<'_>, IdentityRule) -> Identity| {
         let verdicts = jobs.iter();
         let named = verdicts.map(|job| (job.reading.name.clone(), sides(job, rule)));
         worst(rule, named.collect())
@@ -64,10 +64,10 @@ pub(super) fn evaluate(readings: &StorageReadings) -> Vec<Identity> {
     ]
 }
 
-fn job(readings: &StorageReadings, at: usize) -> Job<'_> {
+fn job(readings: &StorageReadings, at: usize) -> StorageJob<'_> {
     let reading = &readings.jobs[at];
     let clones = readings.clones.iter().filter(|clone| clone.job == at);
-    Job {
+    StorageJob {
         reading,
         options: Options::of(readings, reading),
         clones: clones.collect(),
@@ -97,7 +97,7 @@ fn worst(rule: IdentityRule, verdicts: Vec<Verdict>) -> Identity {
     identity
 }
 
-impl Job<'_> {
+impl StorageJob<'_> {
     fn sum(&self, of: impl Fn(&WayReading) -> u64) -> f64 {
         self.ways.iter().map(of).sum::<u64>() as f64
     }
@@ -120,7 +120,7 @@ impl Job<'_> {
 }
 
 /// IO1: of each kind of latency that was taken.
-fn counted(job: &Job<'_>, rule: IdentityRule) -> Identity {
+fn counted(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     let label = &job.reading.label;
     let ios = job.sum(|way| way.ios);
     let kinds = [
@@ -139,7 +139,7 @@ fn counted(job: &Job<'_>, rule: IdentityRule) -> Identity {
 }
 
 /// IO2, in ns over all I/Os.
-fn parts(job: &Job<'_>, rule: IdentityRule) -> Identity {
+fn parts(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     let label = &job.reading.label;
     if label.synchronous {
         return rule.unknown("submission and completion are one call");
@@ -153,7 +153,7 @@ fn parts(job: &Job<'_>, rule: IdentityRule) -> Identity {
 }
 
 /// IO3, where a direction has one block size.
-fn bytes(job: &Job<'_>, rule: IdentityRule) -> Identity {
+fn bytes(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     let (mut lhs, mut rhs) = (0.0, 0.0);
     for (way, (least, most)) in job.ways.iter().zip(job.reading.label.block_bytes) {
         if way.ios > 0 && least != most {
@@ -191,7 +191,7 @@ fn seconds(readings: &StorageReadings) -> Identity {
 }
 
 /// IO5: what was under way at the ends, failed or was verified may be missing on one side.
-fn depths(job: &Job<'_>, rule: IdentityRule) -> Identity {
+fn depths(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     let counted: u64 = job.clones.iter().flat_map(|clone| clone.depths).sum();
     let verified: u64 = job.clones.iter().map(|clone| clone.verified_ios).sum();
     let allowed = job.at_the_ends() + job.errors() + verified as f64;
@@ -203,7 +203,7 @@ fn depths(job: &Job<'_>, rule: IdentityRule) -> Identity {
 }
 
 /// IO6: each clone may have begun and ended between two syncs, and may end with one.
-fn syncs(job: &Job<'_>, rule: IdentityRule) -> Identity {
+fn syncs(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     let every = |name: &str| job.options.number(&[name]).filter(|n| *n > 0);
     let every = match (every("fsync"), every("fdatasync")) {
         (None, None) => return rule.unknown("no syncs were requested"),
@@ -217,7 +217,7 @@ fn syncs(job: &Job<'_>, rule: IdentityRule) -> Identity {
 }
 
 /// IO7: both sides are means over the same time, from counters kept apart.
-fn little(job: &Job<'_>, rule: IdentityRule) -> Identity {
+fn little(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     let lat = |way: &WayReading| {
         if way.lat.histogram.is_empty() { way.clat.histogram.sum_ns() } else { way.lat.histogram.sum_ns() }
     };
@@ -234,7 +234,7 @@ fn little(job: &Job<'_>, rule: IdentityRule) -> Identity {
 }
 
 /// IO8: also the check that the depth asked for was reached.
-fn saturated(job: &Job<'_>, rule: IdentityRule) -> Identity {
+fn saturated(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     if let Err(why) = job.options.saturating() {
         return rule.unknown(why);
     }
@@ -257,7 +257,7 @@ fn saturated(job: &Job<'_>, rule: IdentityRule) -> Identity {
 }
 
 /// IO9, where a rate was asked for.
-fn responses(job: &Job<'_>, rule: IdentityRule) -> Identity {
+fn responses(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     let rated = || job.ways.iter().filter(|way| way.response.is_some());
     if rated().next().is_none() {
         return rule.unknown("no rate was requested");
@@ -271,7 +271,7 @@ fn responses(job: &Job<'_>, rule: IdentityRule) -> Identity {
 }
 
 /// IO10, in ns.
-fn cpu(job: &Job<'_>, rule: IdentityRule) -> Identity {
+fn cpu(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     let of = |pick: fn(&CloneReading) -> u64| job.clones.iter().map(|c| pick(c)).sum::<u64>();
     let runtime_ns = of(|clone| clone.runtime_ns) as f64;
     let allowed = 0.01 * runtime_ns + TICKS_NS * job.clones.len() as f64;

@@ -16,7 +16,7 @@ pub enum SteadyMetric {
 
 /// `steadystate=metric[_slope]:limit[%]`.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Steady {
+pub struct SteadyOptions {
     /// What is watched.
     pub metric: SteadyMetric,
     /// The slope of a least-squares line is judged, not the largest deviation from the mean.

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 fn watch(metric: SteadyMetric, slope: bool, limit: f64, percent: bool, seconds: u64) -> SteadyWatch {
     let pace = PaceOptions {
-        steady: Some(Steady { metric, slope, limit, percent, text: "as typed".to_owned() }),
+        steady: Some(SteadyOptions { metric, slope, limit, percent, text: "as typed".to_owned() }),
         steady_duration_ns: seconds * 1_000_000_000,
         ..PaceOptions::default()
     };
@@ -77,7 +77,7 @@ fn a_falling_slope_counts_like_a_rising_one() {
 fn the_ramp_is_no_part_of_the_window() {
     let mut pace = PaceOptions::default();
     assert!(SteadyWatch::new(&pace).is_none());
-    pace.steady = Some(Steady { limit: 1.0, percent: true, ..Steady::default() });
+    pace.steady = Some(SteadyOptions { limit: 1.0, percent: true, ..SteadyOptions::default() });
     assert!(SteadyWatch::new(&pace).is_none(), "a window of 0 s is none");
     pace.steady_duration_ns = 2_000_000_000;
     pace.steady_ramp_ns = 1_500_000_000;

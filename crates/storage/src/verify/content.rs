@@ -7,7 +7,7 @@ use super::{BlockDifference, ExpectedWrite, Verifier, Written};
 use crate::pattern::Io;
 use crate::payload::Payload;
 use crate::readings::Way;
-use crate::spec::{IoEngine, Options, SpecError, Verify};
+use crate::spec::{IoEngine, JobOptions, SpecError, Verify};
 
 /// What one clone writes, and what it has to check.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Content {
     ///
     /// # Errors
     /// Verification that cannot be.
-    pub fn new(options: &Options, clone: u32, seed: u64, run: u64, lanes: usize) -> Result<Self, SpecError> {
+    pub fn new(options: &JobOptions, clone: u32, seed: u64, run: u64, lanes: usize) -> Result<Self, SpecError> {
         let payload = &options.payload;
         // Without files there is nothing to come back.
         let fileless = matches!(options.engine, IoEngine::Null | IoEngine::Nop);
@@ -170,13 +170,13 @@ impl Content {
 }
 
 /// The write phase ends with the time, never by itself.
-fn is_endless(options: &Options) -> bool {
+fn is_endless(options: &JobOptions) -> bool {
     options.pace.time_based && options.pace.runtime_ns.is_some()
 }
 
 /// Why what the job writes is never read back although it asks for verification; for a warning.
 #[must_use]
-pub fn never_verifies(options: &Options) -> Option<&'static str> {
+pub fn never_verifies(options: &JobOptions) -> Option<&'static str> {
     let payload = &options.payload;
     let asked = payload.verify != Verify::None && payload.do_verify;
     if !asked || !options.pattern.mode.goes(Way::Write) {
@@ -200,8 +200,8 @@ mod tests {
 
     const LEN: u32 = 4096;
 
-    fn options(mode: Mode, set: impl FnOnce(&mut Options)) -> Options {
-        let mut options = Options::default();
+    fn options(mode: Mode, set: impl FnOnce(&mut JobOptions)) -> JobOptions {
+        let mut options = JobOptions::default();
         options.pattern.mode = mode;
         options.payload.verify = Verify::Crc32c;
         set(&mut options);
@@ -221,7 +221,7 @@ mod tests {
             Self { disk: HashMap::new(), reads: Vec::new(), mismatches: Vec::new(), lost: None }
         }
 
-        fn run(&mut self, options: &Options, run: u64) {
+        fn run(&mut self, options: &JobOptions, run: u64) {
             let region = Region { file: 0, start: 0, bytes: 40 * u64::from(LEN) };
             let mut pattern = Pattern::new(options, &[region], 0, 1).unwrap();
             let mut content = Content::new(options, 0, 1, run, 1).unwrap();
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn jobs_that_never_verify_say_so() {
-        let endless = |o: &mut Options| {
+        let endless = |o: &mut JobOptions| {
             o.pace.time_based = true;
             o.pace.runtime_ns = Some(1);
         };

@@ -5,7 +5,7 @@ use super::policy::{Policy, is_positional, is_synchronous, only_trims};
 use super::search::goal_of;
 use super::{Known, Work};
 use crate::readings::{CloneReading, JobLabel, JobReading, StorageReadings, Way};
-use crate::spec::{Job, Mode, Options};
+use crate::spec::{JobOptions, Mode, StorageJob};
 use crate::verify::never_verifies;
 use assay_block::device_facts;
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
@@ -34,7 +34,7 @@ impl Jobs {
     }
 }
 
-fn describe(work: &Work<'_>, place: usize, job: &Job) -> JobReading {
+fn describe(work: &Work<'_>, place: usize, job: &StorageJob) -> JobReading {
     let options = &job.options;
     let plan = work.opened.plan();
     let regions = plan.clone_of(place, 0).map_or(&[][..], |clone| &clone.regions);
@@ -54,7 +54,7 @@ fn describe(work: &Work<'_>, place: usize, job: &Job) -> JobReading {
 }
 
 /// Grain of the instants.
-fn timing(options: &Options) -> &'static str {
+fn timing(options: &JobOptions) -> &'static str {
     let measure = &options.measure;
     if measure.no_lat && measure.no_clat && measure.no_slat {
         return "none";
@@ -66,7 +66,7 @@ fn timing(options: &Options) -> &'static str {
 }
 
 /// What the options do to the figures.
-fn notes(options: &Options) -> Vec<String> {
+fn notes(options: &JobOptions) -> Vec<String> {
     let measure = &options.measure;
     let mut notes = Vec::new();
     if measure.no_slat && !(measure.no_clat && measure.no_lat) && !is_synchronous(options) {
@@ -86,7 +86,7 @@ fn notes(options: &Options) -> Vec<String> {
     notes
 }
 
-fn label(options: &Options) -> JobLabel {
+fn label(options: &JobOptions) -> JobLabel {
     let measure = &options.measure;
     let pace = &options.pace;
     JobLabel {
@@ -120,7 +120,7 @@ fn label(options: &Options) -> JobLabel {
 }
 
 /// Target of a direction, I/Os per second.
-fn target_iops(options: &Options, way: usize) -> Option<f64> {
+fn target_iops(options: &JobOptions, way: usize) -> Option<f64> {
     let pace = &options.pace;
     if !options.pattern.mode.goes(Way::ALL[way]) {
         return None;
@@ -133,7 +133,7 @@ fn target_iops(options: &Options, way: usize) -> Option<f64> {
 }
 
 /// What fio-style plotters look for, whether it was given or not.
-fn effective(options: &Options) -> BTreeMap<String, String> {
+fn effective(options: &JobOptions) -> BTreeMap<String, String> {
     let way = match options.pattern.mode {
         Mode::Write | Mode::RandWrite => Way::Write,
         mode if mode.goes(Way::Trim) => Way::Trim,

@@ -2,7 +2,7 @@
 
 use super::wave::Wave;
 use crate::readings::{DIRECTIONS, StorageLive, Way};
-use crate::spec::{Amount, Options};
+use crate::spec::{Amount, JobOptions};
 use assay_measure::clock::{NS_PER_S, Ns};
 use std::sync::atomic::Ordering;
 
@@ -111,7 +111,7 @@ fn region_bytes(task: &super::worker::CloneTask<'_>) -> u64 {
 }
 
 /// How long a clone of these options still needs; `None` where it cannot be told yet.
-fn left_of(options: &Options, region_bytes: u64, elapsed_ns: Ns, moved: u64) -> Option<Ns> {
+fn left_of(options: &JobOptions, region_bytes: u64, elapsed_ns: Ns, moved: u64) -> Option<Ns> {
     let pace = &options.pace;
     let by_time = pace.runtime_ns.map(|ns| (ns + pace.ramp_ns).saturating_sub(elapsed_ns));
     if pace.time_based && by_time.is_some() {
@@ -129,7 +129,7 @@ fn left_of(options: &Options, region_bytes: u64, elapsed_ns: Ns, moved: u64) -> 
 }
 
 /// Bytes that a clone moves in all, unless its time ends before.
-pub(super) fn amount_bytes(options: &Options, region_bytes: u64) -> u64 {
+pub(super) fn amount_bytes(options: &JobOptions, region_bytes: u64) -> u64 {
     let pattern = &options.pattern;
     let once = match pattern.io_size {
         Some(Amount::Bytes(bytes)) => bytes,
@@ -146,7 +146,7 @@ pub(super) fn amount_bytes(options: &Options, region_bytes: u64) -> u64 {
 }
 
 /// How long a job takes, where its options say so.
-pub(super) fn expected_ns(options: &Options) -> Option<Ns> {
+pub(super) fn expected_ns(options: &JobOptions) -> Option<Ns> {
     let pace = &options.pace;
     pace.runtime_ns.map(|ns| ns + pace.ramp_ns + pace.start_delay_ns.0)
 }
@@ -157,9 +157,9 @@ mod tests {
 
     #[test]
     fn what_is_left_is_the_nearer_of_time_and_amount() {
-        let mut options = Options::default();
+        let mut options = JobOptions::default();
         options.pace.runtime_ns = Some(10 * NS_PER_S);
-        let left = |options: &Options, moved| left_of(options, 1000, 2 * NS_PER_S, moved);
+        let left = |options: &JobOptions, moved| left_of(options, 1000, 2 * NS_PER_S, moved);
         assert_eq!(left(&options, 0), Some(8 * NS_PER_S));
         assert_eq!(left(&options, 500), Some(2 * NS_PER_S));
         options.pace.time_based = true;
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn loops_and_counts_change_the_amount() {
-        let mut options = Options::default();
+        let mut options = JobOptions::default();
         options.pattern.loops = 3;
         assert_eq!(amount_bytes(&options, 1 << 20), 3 << 20);
         options.pattern.number_ios = Some(10);

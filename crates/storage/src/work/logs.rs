@@ -5,7 +5,7 @@
 //! The clone waits for neither.
 
 use crate::readings::{DIRECTIONS, Way};
-use crate::spec::{Invocation, MeasureOptions, Options};
+use crate::spec::{Invocation, JobOptions, MeasureOptions};
 use assay_measure::clock::Ns;
 use assay_measure::histogram::Histogram;
 use assay_run::engine::EngineError;
@@ -136,7 +136,7 @@ fn wanted(measure: &MeasureOptions) -> Vec<(Quantity, &str)> {
 }
 
 /// `PREFIX_lat.3.log` for the third clone of the run, without the number where all share a file.
-fn path(options: &Options, name: &str, number: u32, quantity: Quantity, prefix: &str) -> PathBuf {
+fn path(options: &JobOptions, name: &str, number: u32, quantity: Quantity, prefix: &str) -> PathBuf {
     let prefix = if prefix.is_empty() { name } else { prefix };
     let kind = quantity.name();
     PathBuf::from(if options.measure.per_job_logs {
@@ -174,7 +174,7 @@ pub(super) fn check(invocation: &Invocation) -> Result<(), EngineError> {
 
 impl Logs {
     /// The logs of a clone; `None` where it keeps none.
-    pub(super) fn new(options: &Options, name: &str, number: u32, writer: &Sender<Batch>) -> Option<Self> {
+    pub(super) fn new(options: &JobOptions, name: &str, number: u32, writer: &Sender<Batch>) -> Option<Self> {
         let measure = &options.measure;
         let series: Vec<Series> = wanted(measure)
             .into_iter()

@@ -27,7 +27,7 @@ mod worker;
 mod tests;
 
 use super::files::{ClonePlan, Opened};
-use super::spec::{Invocation, Job};
+use super::spec::{Invocation, StorageJob};
 use crate::measured::StorageMeasured;
 use crate::readings::{CloneReading, StorageReadings};
 use assay_run::engine::EngineError;
@@ -139,14 +139,14 @@ impl Work<'_> {
         numbers.iter().map(of).collect()
     }
 
-    fn job(&self, job: usize) -> &Job {
+    fn job(&self, job: usize) -> &StorageJob {
         &self.invocation.jobs[job]
     }
 
     fn expected(&self, jobs: &[usize]) -> Option<u64> {
         let mut ends = Vec::new();
         for &job in jobs {
-            let Job { name, options, .. } = self.job(job);
+            let StorageJob { name, options, .. } = self.job(job);
             let awaited = options.pace.wait_for.as_deref();
             let before = ends.iter().filter(|(other, _)| awaited == Some(*other));
             let begin_ns: u64 = before.map(|(_, end_ns)| *end_ns).max().unwrap_or(0);
@@ -324,7 +324,7 @@ impl Known {
 
 /// The seed of a job's random streams: what was asked for, the one of every repeated run, or one
 /// that no other run has.
-fn seed_of(job: &Job) -> u64 {
+fn seed_of(job: &StorageJob) -> u64 {
     let pattern = &job.options.pattern;
     match pattern.seed {
         Some(seed) => seed,

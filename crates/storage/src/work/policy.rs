@@ -1,7 +1,7 @@
 //! How many requests go to the kernel at a time, and how many completions are waited for.
 
 use crate::readings::Way;
-use crate::spec::{IoEngine, Options, PaceOptions};
+use crate::spec::{IoEngine, JobOptions, PaceOptions};
 
 /// The waiting policy of a clone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,18 +59,18 @@ pub(super) fn is_positional(engine: IoEngine) -> bool {
 }
 
 /// The job trims and does nothing else.
-pub(super) fn only_trims(options: &Options) -> bool {
+pub(super) fn only_trims(options: &JobOptions) -> bool {
     let mode = options.pattern.mode;
     mode.goes(Way::Trim) && !mode.trims_and_writes()
 }
 
 /// Submission and completion are one: no slat. The null engine is that at depth 1, as fio's.
-pub(super) fn is_synchronous(options: &Options) -> bool {
+pub(super) fn is_synchronous(options: &JobOptions) -> bool {
     is_positional(options.engine) || only_trims(options) || options.engine == IoEngine::Null && options.pace.depth <= 1
 }
 
 impl Policy {
-    pub(super) fn of(options: &Options) -> Self {
+    pub(super) fn of(options: &JobOptions) -> Self {
         let pace = &options.pace;
         let depth = if is_positional(options.engine) || only_trims(options) { 1 } else { pace.depth.max(1) };
         let given = [pace.batch_submit, pace.batch_complete_min, pace.batch_complete_max, pace.depth_low];
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     fn of(change: impl FnOnce(&mut PaceOptions)) -> Policy {
-        let mut options = Options { engine: IoEngine::IoUring, ..Options::default() };
+        let mut options = JobOptions { engine: IoEngine::IoUring, ..JobOptions::default() };
         options.pace.depth = 32;
         change(&mut options.pace);
         Policy::of(&options)
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_synchronous_engine_has_one_request_whatever_is_asked() {
-        let mut options = Options::default();
+        let mut options = JobOptions::default();
         options.pace.depth = 32;
         assert_eq!(Policy::of(&options).depth, 1);
     }

@@ -1,7 +1,7 @@
 //! What is checked of what a clone reads, and what its reading back knows.
 
 use crate::readings::Way;
-use crate::spec::{Options, Verify};
+use crate::spec::{JobOptions, Verify};
 use crate::verify::ExpectedWrite;
 use assay_measure::clock::Ns;
 
@@ -23,11 +23,11 @@ impl ReadBack {
 }
 
 /// The job checks what it wrote, or what it reads.
-pub(super) fn verifies(options: &Options) -> bool {
+pub(super) fn verifies(options: &JobOptions) -> bool {
     options.payload.verify != Verify::None
 }
 
 /// The job reads back what it wrote.
-pub(super) fn reads_back(options: &Options) -> bool {
+pub(super) fn reads_back(options: &JobOptions) -> bool {
     verifies(options) && options.pattern.mode.goes(Way::Write)
 }

@@ -5,7 +5,9 @@ mod short;
 mod simulated;
 mod trims;
 
-use super::super::spec::{Amount, Invocation, IoEngine, Job, Mode, Options, Steady, SteadyMetric, Verify};
+use super::super::spec::{
+    Amount, Invocation, IoEngine, JobOptions, Mode, SteadyMetric, SteadyOptions, StorageJob, Verify,
+};
 use crate::measured::StorageMeasured;
 use crate::readings::{StorageLive, StorageReadings, depth_slot};
 use assay_measure::clock::NS_PER_S;
@@ -74,17 +76,17 @@ impl Steps for Meanwhile {
     }
 }
 
-fn job(change: impl FnOnce(&mut Options)) -> Job {
-    let mut options = Options { clones: 1, ..Options::default() };
+fn job(change: impl FnOnce(&mut JobOptions)) -> StorageJob {
+    let mut options = JobOptions { clones: 1, ..JobOptions::default() };
     change(&mut options);
-    Job { name: "job".to_owned(), options, ..Job::default() }
+    StorageJob { name: "job".to_owned(), options, ..StorageJob::default() }
 }
 
-fn invocation(jobs: Vec<Job>) -> Invocation {
+fn invocation(jobs: Vec<StorageJob>) -> Invocation {
     Invocation { jobs, ..Invocation::default() }
 }
 
-fn run(jobs: Vec<Job>) -> Result<StorageReadings, EngineError> {
+fn run(jobs: Vec<StorageJob>) -> Result<StorageReadings, EngineError> {
     run_with(invocation(jobs), &Stop::new(), &Heard::default())
 }
 
@@ -145,7 +147,7 @@ fn engines() -> [IoEngine; 6] {
     [IoEngine::Null, IoEngine::Nop, IoEngine::Psync, IoEngine::Pvsync2, IoEngine::IoUring, IoEngine::Libaio]
 }
 
-fn reads(path: &Path) -> impl Fn(&mut Options) {
+fn reads(path: &Path) -> impl Fn(&mut JobOptions) {
     let path = path.to_path_buf();
     move |options| {
         options.files.names = vec![path.clone()];
@@ -458,7 +460,7 @@ fn a_steady_job_ends_before_its_time() {
         options.pace.time_based = true;
         options.pace.runtime_ns = Some(60 * NS_PER_S);
         options.pace.steady_duration_ns = 2 * NS_PER_S;
-        options.pace.steady = Some(Steady {
+        options.pace.steady = Some(SteadyOptions {
             metric: SteadyMetric::Iops,
             slope: false,
             limit: 50.0,
@@ -567,7 +569,7 @@ fn a_job_starts_after_its_delay_and_thinks_long_enough() {
 /// In one wave: the third job runs beside the first, the second after the first has ended.
 #[test]
 fn a_job_waits_for_the_end_of_another() {
-    let timed = |name: &str, first: Option<&str>, runtime_ns| Job {
+    let timed = |name: &str, first: Option<&str>, runtime_ns| StorageJob {
         name: name.to_owned(),
         ..job(|options| {
             options.engine = IoEngine::Null;

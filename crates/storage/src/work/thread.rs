@@ -4,7 +4,7 @@ use super::board::Board;
 use super::worker::{CloneTask, Worker};
 use crate::pattern::Pattern;
 use crate::readings::{CloneReading, Way};
-use crate::spec::{Amount, IoEngine, Options};
+use crate::spec::{Amount, IoEngine, JobOptions};
 use crate::verify::Content;
 use assay_block::{LaneEngine, Lanes, LanesOptions, SyncCall, UringMode, set_timer_slack};
 use assay_measure::clock::Clock;
@@ -147,7 +147,7 @@ fn pattern(task: &CloneTask<'_>) -> Result<Pattern, EngineError> {
 }
 
 /// Largest block of any direction that the job has, bytes: what a buffer must hold.
-pub(super) fn most_block(options: &Options) -> u32 {
+pub(super) fn most_block(options: &JobOptions) -> u32 {
     let pattern = &options.pattern;
     Way::ALL
         .iter()
@@ -159,7 +159,7 @@ pub(super) fn most_block(options: &Options) -> u32 {
         .unwrap_or(4096)
 }
 
-fn lane_engine(options: &Options) -> LaneEngine {
+fn lane_engine(options: &JobOptions) -> LaneEngine {
     let ring = options.ring;
     let defaults = UringMode::default();
     let mode = UringMode {
@@ -183,7 +183,7 @@ fn lane_engine(options: &Options) -> LaneEngine {
 }
 
 /// Puts the thread where the options want it.
-fn place(options: &Options, clone: u32) -> Result<(), EngineError> {
+fn place(options: &JobOptions, clone: u32) -> Result<(), EngineError> {
     let placement = &options.placement;
     if let Some(cpus) = placement.cpus.as_ref().filter(|cpus| !cpus.is_empty()) {
         let mut set = CpuSet::new();
@@ -207,7 +207,7 @@ fn place(options: &Options, clone: u32) -> Result<(), EngineError> {
 }
 
 /// `wait_for` and then `startdelay`: whether to go on after them.
-fn delay(options: &Options, task: &CloneTask<'_>, board: &Board, stop: &Stop) -> bool {
+fn delay(options: &JobOptions, task: &CloneTask<'_>, board: &Board, stop: &Stop) -> bool {
     let (least, most) = options.pace.start_delay_ns;
     let mut stream = Stream::new(task.seed, u64::from(task.number), Purpose::ThinkLength);
     let ns = least + stream.below(most.saturating_sub(least) + 1);

@@ -2,7 +2,7 @@
 
 use super::board::Board;
 use super::worker::CloneTask;
-use crate::spec::Options;
+use crate::spec::JobOptions;
 
 /// A wave under watch.
 pub(super) struct Wave<'a> {
@@ -15,7 +15,7 @@ pub(super) struct Wave<'a> {
 }
 
 impl Wave<'_> {
-    pub(super) fn options(&self, clone: usize) -> &Options {
+    pub(super) fn options(&self, clone: usize) -> &JobOptions {
         self.tasks[clone].options
     }
 }

@@ -14,7 +14,7 @@ use super::tally::{Stamps, Tally};
 use crate::files::Opened;
 use crate::pattern::{Io, Pattern};
 use crate::readings::{CloneReading, DIRECTIONS, Way};
-use crate::spec::{IoEngine, Options, Region};
+use crate::spec::{IoEngine, JobOptions, Region};
 use crate::verify::Content;
 use assay_block::{BlockError, DirectFile, LaneDone, Lanes, ThreadUsage};
 use assay_measure::clock::{Clock, Ns};
@@ -42,7 +42,7 @@ pub(super) struct CloneTask<'a> {
     /// Place of its report group in the wave's board.
     pub(super) group: usize,
     pub(super) name: &'a str,
-    pub(super) options: &'a Options,
+    pub(super) options: &'a JobOptions,
     pub(super) opened: &'a Opened,
     /// Place among all clones of all jobs: decides its random streams.
     pub(super) number: u32,
@@ -121,7 +121,7 @@ pub(super) struct Failure {
 /// One clone at work.
 pub(super) struct Worker<'a> {
     pub(super) task: &'a CloneTask<'a>,
-    pub(super) options: &'a Options,
+    pub(super) options: &'a JobOptions,
     pub(super) board: &'a Board,
     pub(super) card: &'a Card,
     pub(super) orders: &'a Orders,
@@ -179,13 +179,13 @@ pub(super) struct Worker<'a> {
 }
 
 /// Which latencies are taken.
-fn stamps_of(options: &Options) -> Stamps {
+fn stamps_of(options: &JobOptions) -> Stamps {
     let measure = &options.measure;
     Stamps { slat: !measure.no_slat && !is_synchronous(options), clat: !measure.no_clat, lat: !measure.no_lat }
 }
 
 /// Syncs, think times, verification or trims are to be looked at before each I/O.
-fn is_special(options: &Options) -> bool {
+fn is_special(options: &JobOptions) -> bool {
     let pace = &options.pace;
     let syncs = pace.fsync_every > 0 || pace.fdatasync_every > 0;
     let trims = options.pattern.mode.goes(Way::Trim);
@@ -193,13 +193,13 @@ fn is_special(options: &Options) -> bool {
 }
 
 /// Each I/O is to be looked at on its own when it ends.
-fn is_detailed(options: &Options) -> bool {
+fn is_detailed(options: &JobOptions) -> bool {
     let pace = &options.pace;
     pace.max_latency_ns.is_some() || pace.latency.target_ns.is_some() || verifies(options)
 }
 
 /// Directions that have I/Os, reading back among them.
-fn used_by(options: &Options) -> [bool; DIRECTIONS] {
+fn used_by(options: &JobOptions) -> [bool; DIRECTIONS] {
     let mut used = Way::ALL.map(|way| options.pattern.mode.goes(way));
     used[Way::Read.index()] |= reads_back(options);
     used

@@ -91,7 +91,7 @@ fn a_free_device_is_written_to_only_when_named_and_read_at_will() {
             assert!(why.contains("--destroy") && why.contains("16 MiB"), "{why}");
         }
         let planned = plan(&destroying(&name)).map_err(join_errors).unwrap();
-        assert_eq!(planned.files[0].target, Target::Device);
+        assert_eq!(planned.files[0].target, PathState::Device);
         let verdict = planned.files[0].verdict();
         assert!(verdict.contains("DESTRUCTIVE: WRITTEN OVER"), "{verdict}");
     }

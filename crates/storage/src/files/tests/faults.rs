@@ -38,7 +38,7 @@ fn a_killed_layout_is_known_again_and_completed() {
     }
     drop(file);
     let planned = plan(&invocation).unwrap();
-    assert_eq!(planned.files[0].target, Target::File(Whose::Ours));
+    assert_eq!(planned.files[0].target, PathState::File(Whose::Ours));
     assert_eq!(planned.files[0].fill, Fill::Write { from: MIB });
     run(&invocation);
     assert_eq!(content::hole_bytes(&path, 0, 4 * MIB), 0);
@@ -101,7 +101,7 @@ fn create_on_open_and_directories_of_a_name_are_made_when_needed() {
     drop(files);
     opened.finish().unwrap();
     assert_eq!(fs::metadata(&path).unwrap().len(), 4096);
-    assert_eq!(plan(&one(Mode::Write, &path, 0)).unwrap().files[0].target, Target::File(Whose::Ours));
+    assert_eq!(plan(&one(Mode::Write, &path, 0)).unwrap().files[0].target, PathState::File(Whose::Ours));
 }
 
 #[test]

@@ -243,7 +243,7 @@ fn files_in_memory_are_fine_and_said() {
     assert!(planned.files[0].in_memory);
     assert!(planned.notes[0][0].contains("is in memory"));
     run(&invocation);
-    assert_eq!(plan(&one(Mode::Write, &path, 0)).unwrap().files[0].target, Target::File(Whose::Ours));
+    assert_eq!(plan(&one(Mode::Write, &path, 0)).unwrap().files[0].target, PathState::File(Whose::Ours));
     assert!(!look::is_in_memory(&directory().path().join("not/there")));
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn searched(change: impl FnOnce(&mut Options)) -> Result<StorageReadings, EngineError> {
+fn searched(change: impl FnOnce(&mut JobOptions)) -> Result<StorageReadings, EngineError> {
     let (_dir, path) = file(1 << 20);
     run(vec![job(|options| {
         reads(&path)(options);

@@ -41,7 +41,7 @@ fn rows_of(text: &str) -> Vec<Vec<u64>> {
 }
 
 /// Both logs of averages over 250 ms, below this prefix.
-fn averaged(prefix: &str) -> Job {
+fn averaged(prefix: &str) -> StorageJob {
     job(|options| {
         options.engine = IoEngine::Null;
         options.files.size = Some(Amount::Bytes(1 << 30));

@@ -14,7 +14,7 @@ const MS: u64 = 1_000_000;
 const BEGUN_NS: u64 = 7 * NS_PER_S;
 
 /// What `act` makes of the job's clone.
-fn with_clone<T>(job: Job, act: impl FnOnce(&mut Worker<'_>) -> T) -> T {
+fn with_clone<T>(job: StorageJob, act: impl FnOnce(&mut Worker<'_>) -> T) -> T {
     let invocation = invocation(vec![job]);
     let (stop, plan) = (Stop::new(), crate::files::plan(&invocation).unwrap());
     let opened = crate::files::open(plan, &invocation, &stop, &Heard::default()).unwrap();
@@ -34,14 +34,14 @@ fn with_clone<T>(job: Job, act: impl FnOnce(&mut Worker<'_>) -> T) -> T {
     made
 }
 
-fn simulated(job: Job) -> CloneReading {
+fn simulated(job: StorageJob) -> CloneReading {
     with_clone(job, |worker| {
         worker.work();
         worker.reading_at_end()
     })
 }
 
-fn timed(change: impl FnOnce(&mut Options)) -> Job {
+fn timed(change: impl FnOnce(&mut JobOptions)) -> StorageJob {
     job(|options| {
         options.engine = IoEngine::Null;
         options.files.size = Some(Amount::Bytes(1 << 30));
