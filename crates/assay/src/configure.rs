@@ -152,7 +152,7 @@ pub(crate) fn configure_quietly(args: &SettingArgs, options: Vec<Said>) -> Resul
     let temporary = registry::temporary_forms();
     let schemes = registry::schemes(&temporary);
     let (url, origin) = config::target(&layers, &schemes).map_err(|problem| Failure::problems(&[problem]))?;
-    let workload = args.workload.unwrap_or(SLOB);
+    let workload = args.workload.unwrap_or(assay_slob::NAME);
     let (target, location) = located(workload, &url, &origin)?;
     let scheme = target.name();
     let others: Vec<(&str, &'static [ParamDef])> = registry::bearing(workload)
@@ -201,17 +201,14 @@ fn also_the_plan(target: &dyn Target, resolved: &mut Resolved) {
     resolved.problems.extend(fresh);
 }
 
-/// The workload where no other is named.
-const SLOB: &str = "slob";
-
 /// The target of a URL that bears the workload, and its place there.
 fn located(workload: &str, url: &str, origin: &Origin) -> Result<(&'static dyn Target, String), Failure> {
     let known = registry::locate(url);
     // The usual place is SLOB's.
-    let usual = workload != SLOB && *origin == Origin::Default;
+    let usual = workload != assay_slob::NAME && *origin == Origin::Default;
     match registry::locate_for(workload, url).filter(|_| !usual) {
         Some(found) => Ok(found),
-        None if known.is_some() || workload != SLOB => Err(not_borne(workload, url)),
+        None if known.is_some() || workload != assay_slob::NAME => Err(not_borne(workload, url)),
         None => Err(Failure::usage(format!(
             "TARGET: there is no such temporary server; write one of {}",
             registry::temporary_forms()

@@ -9,6 +9,7 @@ use assay_orders::kind::Orders;
 use assay_run::engine::Target;
 use assay_run::null::Null;
 use assay_run::probe::ProbeSpec;
+use assay_slob::{SLOB, Slob};
 use assay_sql::mariadb::Mariadb;
 use assay_sql::mariadb::orders::MariadbOrders;
 use assay_sql::oracle::Oracle;
@@ -18,7 +19,7 @@ use assay_sql::postgres::orders::PostgresOrders;
 use assay_sweep::Sweep;
 
 /// The targets, in the order of their help.
-pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Mariadb, &Oracle::DRIVEN, &Null];
+pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Mariadb, &Oracle::DRIVEN, &Null(&Slob)];
 
 /// The data sets of other workloads than SLOB, each by the server that it lies on.
 pub(crate) static OF_WORKLOADS: &[&dyn Target] = &[PostgresOrders::TARGET, MariadbOrders::TARGET, OracleOrders::TARGET];
@@ -31,9 +32,8 @@ pub(crate) fn probes() -> impl Iterator<Item = &'static ProbeSpec> {
 /// The kinds of records: of workloads, of recovery, of sweeps, and what the probes bring, which come last and so are asked first.
 pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
     let above: [&dyn Kind; 3] = [&Orders, &crash::KIND, &Sweep];
-    let workloads = assay_awr::KINDS.iter().copied().chain(above);
     let of_probes = probes().map(|probe| probe.kind);
-    workloads.chain(of_probes).collect()
+    [&[&SLOB as &dyn Kind], assay_awr::KINDS, &above].concat().into_iter().chain(of_probes).collect()
 }
 
 /// The rules of all kinds, of prices and of a standstill, each once, by number. What is paid for caps figures like what is set on

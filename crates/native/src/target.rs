@@ -33,6 +33,10 @@ impl Target for Native {
         "native:DIR"
     }
 
+    fn workload(&self) -> &'static str {
+        assay_slob::NAME
+    }
+
     fn params(&self) -> &'static [ParamDef] {
         PARAMS
     }

@@ -119,6 +119,10 @@ impl Target for Oracle {
         address::FORM
     }
 
+    fn workload(&self) -> &'static str {
+        assay_slob::NAME
+    }
+
     fn params(&self) -> &'static [ParamDef] {
         params::PARAMS
     }

@@ -400,7 +400,7 @@ fn statistics_survive_a_server_that_is_gone() {
 /// The report of a run, without what no two runs have alike.
 #[test]
 fn the_report_of_a_run_reads_like_one_of_a_database() {
-    assay_report::kinds::install(assay_awr::KINDS.to_vec());
+    assay_report::kinds::install(vec![&assay_slob::SLOB]);
     let url = url("report");
     load(&url, &small(&[]), 2).unwrap();
     database("report").db().latency = std::time::Duration::from_micros(800);
