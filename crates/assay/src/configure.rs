@@ -12,7 +12,7 @@ use assay_run::bounded;
 use assay_run::engine::{DataSet, Line, Running, Target};
 use assay_run::host::random_u32;
 pub(crate) use assay_run::life::imagined;
-use assay_run::life::{self, Life, schemas_asked};
+use assay_run::life::{self, Life};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 
@@ -159,7 +159,7 @@ pub(crate) fn configure_quietly(args: &SettingArgs, options: Vec<Said>) -> Resul
         .filter(|other| other.name() != scheme)
         .map(|other| (other.name(), other.params()))
         .collect();
-    let tables = Tables { target: scheme, params: target.params(), others: &others };
+    let tables = Tables { target: scheme, params: target.params(), workload: &assay_slob::SETTINGS, others: &others };
     let mut resolved = config::resolve(&tables, &layers);
     set_text(&mut resolved.settings, "TARGET", &url, origin);
     set_text(&mut resolved.settings, "ENGINE", scheme, Origin::Implied("TARGET".to_owned()));
@@ -252,9 +252,7 @@ pub(crate) fn plan(
     data: &DataSet,
     run_stamp: u32,
 ) -> Result<Plan, Vec<Problem>> {
-    let schemas = schemas_asked(settings).unwrap_or(data.schemas);
-    let threads = u32::try_from(settings.int("THREADS_PER_SCHEMA")).unwrap_or(u32::MAX);
-    let mut plan = Plan::from_settings(settings, data, schemas, threads, run_stamp)?;
+    let mut plan = assay_slob::plan::from_settings(settings, data, run_stamp)?;
     let shaped = target
         .shape(settings, &mut plan)
         .map_err(|error| vec![Problem { error: true, place: "settings".to_owned(), text: error.to_string() }]);
@@ -277,18 +275,13 @@ pub(crate) fn draw_seed(settings: &mut Settings) {
 pub(crate) fn take_seed(settings: &mut Settings, seed: u64) {
     if settings.get("SEED").value == Value::Unset {
         let origin = Origin::Implied("a random draw".to_owned());
-        set(settings, "SEED", Value::Int(seed), seed.to_string(), origin);
+        settings.put("SEED", Value::Int(seed), seed.to_string(), origin);
     }
-}
-
-pub(crate) fn set(settings: &mut Settings, name: &str, value: Value, text: String, origin: Origin) {
-    let def = settings.get(name).def;
-    settings.set(config::Effective { def, value, text, origin });
 }
 
 fn set_text(settings: &mut Settings, name: &str, text: &str, origin: Origin) {
     let shown = config::mask_url_password(text);
-    set(settings, name, Value::Text(text.to_owned()), shown, origin);
+    settings.put(name, Value::Text(text.to_owned()), shown, origin);
 }
 
 fn environment() -> Vec<(String, String)> {

@@ -1,6 +1,6 @@
 //! Every target and every workload, one line each: adding one touches its folder and this list. `assay_probes` lists its probes itself.
 
-use assay_measure::config::Scheme;
+use assay_measure::config::{ParamDef, RUN_PARAMS, Scheme};
 use assay_measure::kind::Kind;
 use assay_measure::rule::Rule;
 use assay_native::Native;
@@ -9,6 +9,7 @@ use assay_orders::kind::Orders;
 use assay_run::engine::Target;
 use assay_run::null::Null;
 use assay_run::probe::ProbeSpec;
+use assay_slob::params::PARAMS;
 use assay_slob::{SLOB, Slob};
 use assay_sql::mariadb::Mariadb;
 use assay_sql::mariadb::orders::MariadbOrders;
@@ -51,10 +52,15 @@ pub(crate) fn rules() -> Vec<Rule> {
     all
 }
 
+/// The tables of parameters: of the SLOB workload, of every run, of each target.
+pub(crate) fn params() -> Vec<&'static [ParamDef]> {
+    let of_targets = TARGETS.iter().chain(OF_WORKLOADS).map(|target| target.params());
+    [PARAMS, RUN_PARAMS].into_iter().chain(of_targets).collect()
+}
+
 /// Makes the program's kinds and parameters known to whoever reads a record.
 pub(crate) fn install() {
-    let targets = TARGETS.iter().chain(OF_WORKLOADS);
-    assay_measure::config::install(targets.map(|target| target.params()).collect());
+    assay_measure::config::install(params());
     assay_report::kinds::install(kinds());
 }
 
@@ -159,7 +165,8 @@ mod tests {
     fn every_default_of_every_target_is_a_legal_value() {
         use assay_measure::config::{Tables, resolve};
         for target in TARGETS {
-            let tables = Tables { target: target.name(), params: target.params(), others: &[] };
+            let tables =
+                Tables { target: target.name(), params: target.params(), workload: &assay_slob::SETTINGS, others: &[] };
             let problems = resolve(&tables, &[]).problems;
             assert!(problems.is_empty(), "{}: {problems:?}", target.name());
         }

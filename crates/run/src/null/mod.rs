@@ -95,14 +95,13 @@ mod tests {
     use assay_measure::config::{Settings, Tables, command_line, resolve};
     use assay_run::engine::{EngineError, Presence, Target};
     use assay_run::null::{Null, NullEngine};
-    use assay_run::plan::Plan;
     use assay_slob::Slob;
     use assay_testkit::conformance::{Ground, Subject, claims_suite_of_nothing, suite};
 
     const NULL: Null = Null(&Slob);
 
     fn settings(given: &[(&str, &str)]) -> Settings {
-        let tables = Tables { target: "null", params: NULL.params(), others: &[] };
+        let tables = Tables { target: "null", params: NULL.params(), workload: &assay_slob::SETTINGS, others: &[] };
         let options = given.iter().map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
         resolve(&tables, &[command_line(options)]).settings
     }
@@ -114,7 +113,7 @@ mod tests {
             panic!("it is always there");
         };
         assert_eq!((data.schemas, data.scale_blocks), (7, 5000));
-        assert!(Plan::from_settings(&settings, &data, 7, 1, 1).is_ok());
+        assert!(assay_slob::plan::from_settings(&settings, &data, 1).is_ok());
     }
 
     #[test]
