@@ -27,6 +27,8 @@ pub(crate) struct At {
 
 /// Settings that hold, and what they are for.
 pub(crate) struct Configured {
+    /// The workload's name.
+    pub(crate) workload: &'static str,
     /// Every parameter.
     pub(crate) settings: Settings,
     /// The target's code.
@@ -164,7 +166,7 @@ pub(crate) fn configure_quietly(args: &SettingArgs, options: Vec<Said>) -> Resul
     set_text(&mut resolved.settings, "TARGET", &url, origin);
     set_text(&mut resolved.settings, "ENGINE", scheme, Origin::Implied("TARGET".to_owned()));
     let given = file.map(|(name, bytes)| config::redact(&name, &bytes, &|name| config::is_secret(&tables, name)));
-    resolved.problems.extend(without_effect(&resolved.settings, target));
+    resolved.problems.extend(without_effect(&resolved.settings, target, workload));
     if resolved.has_errors() {
         also_the_plan(target, &mut resolved);
         for problem in &resolved.problems {
@@ -173,6 +175,7 @@ pub(crate) fn configure_quietly(args: &SettingArgs, options: Vec<Said>) -> Resul
         return Err(Failure::said(Code::Usage));
     }
     let configured = Configured {
+        workload,
         settings: resolved.settings,
         target,
         location,
@@ -232,7 +235,7 @@ fn not_borne(workload: &str, url: &str) -> Failure {
 }
 
 /// Parameters that the user gave and the workload ignores.
-fn without_effect(settings: &Settings, target: &dyn Target) -> Vec<Problem> {
+fn without_effect(settings: &Settings, target: &dyn Target, workload: &str) -> Vec<Problem> {
     let given = settings
         .iter()
         .filter(|one| matches!(one.origin, Origin::CommandLine | Origin::File(..)) && !target.heeds(one.def.name));
@@ -240,7 +243,7 @@ fn without_effect(settings: &Settings, target: &dyn Target) -> Vec<Problem> {
         .map(|one| Problem {
             error: true,
             place: config::place_of(&one.origin),
-            text: format!("{} has no effect on {}: leave it out", one.def.name, target.workload()),
+            text: format!("{} has no effect on {workload}: leave it out", one.def.name),
         })
         .collect()
 }

@@ -72,10 +72,12 @@ fn the_reference_of_parameters_is_their_tables() {
         let (name, params) = (target.name(), parameters(target.params()));
         made.push_str(&format!("\n## Target `{name}:`\n\n{params}"));
     }
-    for target in registry::OF_WORKLOADS {
+    let others =
+        registry::WORKLOADS[1..].iter().flat_map(|(workload, targets)| targets.iter().map(move |one| (workload, one)));
+    for (workload, target) in others {
         let of_server = registry::find(target.name()).map_or(&[][..], |slob| slob.params());
         let own: Vec<_> = target.params().iter().filter(|def| !of_server.contains(def)).copied().collect();
-        let (workload, name) = (target.workload(), target.name());
+        let name = target.name();
         made.push_str(&format!("\n## Workload `{workload}` on `{name}:`\n\n{}", parameters(&own)));
     }
     check("parameters.md", &made);

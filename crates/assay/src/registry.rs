@@ -22,8 +22,11 @@ use assay_sweep::Sweep;
 /// The targets, in the order of their help.
 pub(crate) static TARGETS: &[&dyn Target] = &[&Native, &Postgres, &Mariadb, &Oracle::DRIVEN, &Null(&Slob)];
 
-/// The data sets of other workloads than SLOB, each by the server that it lies on.
-pub(crate) static OF_WORKLOADS: &[&dyn Target] = &[PostgresOrders::TARGET, MariadbOrders::TARGET, OracleOrders::TARGET];
+/// The workloads, each with its data sets by the server that they lie on.
+pub(crate) static WORKLOADS: &[(&str, &[&dyn Target])] = &[
+    (assay_slob::NAME, TARGETS),
+    (assay_orders::workload::NAME, &[PostgresOrders::TARGET, MariadbOrders::TARGET, OracleOrders::TARGET]),
+];
 
 /// The probes, in the order of their help.
 pub(crate) fn probes() -> impl Iterator<Item = &'static ProbeSpec> {
@@ -54,7 +57,7 @@ pub(crate) fn rules() -> Vec<Rule> {
 
 /// The tables of parameters: of the SLOB workload, of every run, of each target.
 pub(crate) fn params() -> Vec<&'static [ParamDef]> {
-    let of_targets = TARGETS.iter().chain(OF_WORKLOADS).map(|target| target.params());
+    let of_targets = WORKLOADS.iter().flat_map(|(_, targets)| *targets).map(|target| target.params());
     [PARAMS, RUN_PARAMS].into_iter().chain(of_targets).collect()
 }
 
@@ -97,8 +100,8 @@ pub(crate) fn schemes(temporary: &str) -> Vec<Scheme<'_>> {
 
 /// The targets that bear a workload.
 pub(crate) fn bearing(workload: &str) -> impl Iterator<Item = &'static dyn Target> + use<'_> {
-    let all = TARGETS.iter().chain(OF_WORKLOADS).copied();
-    all.filter(move |target| target.workload() == workload)
+    let of_it = WORKLOADS.iter().filter(move |(name, _)| *name == workload);
+    of_it.flat_map(|(_, targets)| *targets).copied()
 }
 
 /// The target of a URL that bears a workload.
@@ -152,7 +155,7 @@ mod tests {
     #[test]
     fn a_parameter_of_one_name_has_one_effect_wherever_it_is() {
         install();
-        for def in TARGETS.iter().chain(OF_WORKLOADS).flat_map(|target| target.params()) {
+        for def in params().into_iter().flatten() {
             let known = assay_measure::config::known_params();
             let found = known.iter().find(|known| known.name == def.name).expect("it is known");
             assert_eq!((found.effect, found.idle_with), (def.effect, def.idle_with), "{}", def.name);

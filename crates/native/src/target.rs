@@ -33,10 +33,6 @@ impl Target for Native {
         "native:DIR"
     }
 
-    fn workload(&self) -> &'static str {
-        assay_slob::NAME
-    }
-
     fn params(&self) -> &'static [ParamDef] {
         PARAMS
     }

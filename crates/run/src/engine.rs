@@ -317,9 +317,6 @@ pub trait Target: Sync {
     /// Parameters beside the workload's own.
     fn params(&self) -> &'static [ParamDef];
 
-    /// The workload whose data set this is.
-    fn workload(&self) -> &'static str;
-
     /// What its operations are called, in the plural.
     fn operations(&self) -> &'static str {
         "operations"

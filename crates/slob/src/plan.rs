@@ -90,7 +90,7 @@ impl Check<'_> {
         let Some(sessions) = self.settings.whole("SESSIONS") else {
             return;
         };
-        let sessions = u32::try_from(sessions).unwrap_or(u32::MAX);
+        let sessions = sessions as u32;
         let by_both =
             ["SESSIONS", "THREADS_PER_SCHEMA"].map(|name| self.settings.get(name).origin == Origin::CommandLine);
         if by_both == [true, true] {
@@ -147,19 +147,19 @@ impl Check<'_> {
 
     fn rules(&mut self, plan: &mut Plan) {
         let settings = self.settings;
-        if settings.text("COMPAT").eq_ignore_ascii_case("slob253") {
+        if settings.text("COMPAT") == "slob253" {
             plan.compat = Compat::Slob253;
         }
-        plan.mix = match settings.text("MIX").to_ascii_lowercase().as_str() {
+        plan.mix = match settings.text("MIX") {
             "bernoulli" => Mix::Bernoulli,
             "slob253" => Mix::Slob253,
             _ if plan.compat == Compat::Slob253 && !self.settings.is_given("MIX") => Mix::Slob253,
             _ => Mix::Exact,
         };
-        if settings.text("EDGE").eq_ignore_ascii_case("wrap") {
+        if settings.text("EDGE") == "wrap" {
             plan.edge = Edge::Wrap;
         }
-        if settings.text("REDO_STRESS").eq_ignore_ascii_case("heavy") {
+        if settings.text("REDO_STRESS") == "HEAVY" {
             plan.redo_stress = RedoStress::Heavy;
         }
         plan.commit_every = settings.int("COMMIT_EVERY");

@@ -127,10 +127,10 @@ fn dependency_lines(tree: &Tree, violations: &mut Vec<Violation>) {
     }
 }
 
-/// The list of targets that bear another workload than SLOB. They lie in the folder of their server, and the suite, whose
+/// The list of workloads with the targets that bear another than SLOB. They lie in the folder of their server, and the suite, whose
 /// operations are SLOB's, is not theirs to run.
 fn listed_for_workloads(registry: &str) -> &str {
-    list_of(registry, "static OF_WORKLOADS")
+    list_of(registry, "static WORKLOADS")
 }
 
 /// A list of a source, from its name to its end.

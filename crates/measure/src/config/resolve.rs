@@ -256,8 +256,7 @@ fn foreign_to(tables: &Tables<'_>, resolved: &mut Resolved) {
         }
     }
     for (kind, names) in by_kind {
-        let verb = if names.len() == 1 { "concerns" } else { "concern" };
-        let does = if names.len() == 1 { "does" } else { "do" };
+        let (verb, does) = if names.len() == 1 { ("concerns", "does") } else { ("concern", "do") };
         resolved.problems.push(Problem {
             error: false,
             place: place.remove(kind).unwrap_or_default(),

@@ -3,12 +3,12 @@
 
 use super::settings::{Origin, Resolved, Value};
 use super::value::seconds_text;
+use crate::clock::NS_PER_S;
 
 /// Warm-up is a tenth of the run, at most this.
-const LONGEST_WARMUP_NS: u64 = 30_000_000_000;
-const SECOND_NS: u64 = 1_000_000_000;
+const LONGEST_WARMUP_NS: u64 = 30 * NS_PER_S;
 /// Below this a run is too short for steady figures.
-const SHORT_RUN_NS: u64 = 30 * SECOND_NS;
+const SHORT_RUN_NS: u64 = 30 * NS_PER_S;
 
 pub(super) fn apply(resolved: &mut Resolved) {
     work_loop(resolved);
@@ -49,7 +49,7 @@ fn run_time(resolved: &mut Resolved) {
     }
     let run_time = settings.ns("RUN_TIME");
     let text = settings.get("RUN_TIME").text.clone();
-    if run_time < SECOND_NS {
+    if run_time < NS_PER_S {
         resolved.problem(true, "RUN_TIME", format!("RUN_TIME={text} is less than a second; give 1 or more"));
     } else if run_time < SHORT_RUN_NS {
         resolved.problem(

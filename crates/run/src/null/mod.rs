@@ -27,10 +27,6 @@ impl Target for Null {
         "null"
     }
 
-    fn workload(&self) -> &'static str {
-        self.0.name()
-    }
-
     fn form(&self) -> &'static str {
         "null:"
     }

@@ -118,10 +118,6 @@ impl Target for Mariadb {
         "mysql://USER@HOST:PORT/DB"
     }
 
-    fn workload(&self) -> &'static str {
-        assay_slob::NAME
-    }
-
     fn params(&self) -> &'static [ParamDef] {
         params::PARAMS
     }

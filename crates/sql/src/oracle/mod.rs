@@ -120,10 +120,6 @@ impl Target for Oracle {
         address::FORM
     }
 
-    fn workload(&self) -> &'static str {
-        assay_slob::NAME
-    }
-
     fn params(&self) -> &'static [ParamDef] {
         params::PARAMS
     }

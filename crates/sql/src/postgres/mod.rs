@@ -50,10 +50,6 @@ impl Target for Postgres {
         "postgres://USER@HOST:PORT/DB"
     }
 
-    fn workload(&self) -> &'static str {
-        assay_slob::NAME
-    }
-
     fn params(&self) -> &'static [ParamDef] {
         params::PARAMS
     }
