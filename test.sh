@@ -326,7 +326,7 @@ if [ "$long" = yes ]; then
     # The crates whose tests start no server: the others' were run above.
     PROPTEST_CASES=1000 cargo test --locked --quiet --lib \
         --package assay-measure --package assay-awr --package assay-import --package assay-report \
-        --package assay-run --package assay-block
+        --package assay-run --package assay-slob --package assay-block
 
     begin "undefined behaviour"
     rustup toolchain install nightly --profile minimal --component miri --no-self-update

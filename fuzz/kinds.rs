@@ -3,8 +3,13 @@
 use assay_measure::kind::Kind;
 
 pub(crate) fn all() -> Vec<&'static dyn Kind> {
-    let own: [&dyn Kind; 4] =
-        [&assay_orders::kind::Orders, &assay_storage::record::Storage, &assay_native::crash::KIND, &assay_sweep::Sweep];
+    let own: [&dyn Kind; 5] = [
+        &assay_slob::SLOB,
+        &assay_orders::kind::Orders,
+        &assay_storage::record::Storage,
+        &assay_native::crash::KIND,
+        &assay_sweep::Sweep,
+    ];
     let of_probes = assay_probes::PROBES.iter().map(|probe| probe.kind);
     [assay_awr::KINDS, &own].concat().into_iter().chain(of_probes).collect()
 }

@@ -12,7 +12,7 @@ use assay_run::bounded;
 use assay_run::engine::{DataSet, Line, Running, Target};
 use assay_run::host::random_u32;
 pub(crate) use assay_run::life::imagined;
-use assay_run::life::{self, Life, schemas_asked};
+use assay_run::life::{self, Life};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 
@@ -27,6 +27,8 @@ pub(crate) struct At {
 
 /// Settings that hold, and what they are for.
 pub(crate) struct Configured {
+    /// The workload's name.
+    pub(crate) workload: &'static str,
     /// Every parameter.
     pub(crate) settings: Settings,
     /// The target's code.
@@ -152,19 +154,19 @@ pub(crate) fn configure_quietly(args: &SettingArgs, options: Vec<Said>) -> Resul
     let temporary = registry::temporary_forms();
     let schemes = registry::schemes(&temporary);
     let (url, origin) = config::target(&layers, &schemes).map_err(|problem| Failure::problems(&[problem]))?;
-    let workload = args.workload.unwrap_or(SLOB);
+    let workload = args.workload.unwrap_or(assay_slob::NAME);
     let (target, location) = located(workload, &url, &origin)?;
     let scheme = target.name();
     let others: Vec<(&str, &'static [ParamDef])> = registry::bearing(workload)
         .filter(|other| other.name() != scheme)
         .map(|other| (other.name(), other.params()))
         .collect();
-    let tables = Tables { target: scheme, params: target.params(), others: &others };
+    let tables = Tables { target: scheme, params: target.params(), workload: &assay_slob::SETTINGS, others: &others };
     let mut resolved = config::resolve(&tables, &layers);
     set_text(&mut resolved.settings, "TARGET", &url, origin);
     set_text(&mut resolved.settings, "ENGINE", scheme, Origin::Implied("TARGET".to_owned()));
     let given = file.map(|(name, bytes)| config::redact(&name, &bytes, &|name| config::is_secret(&tables, name)));
-    resolved.problems.extend(without_effect(&resolved.settings, target));
+    resolved.problems.extend(without_effect(&resolved.settings, target, workload));
     if resolved.has_errors() {
         also_the_plan(target, &mut resolved);
         for problem in &resolved.problems {
@@ -173,6 +175,7 @@ pub(crate) fn configure_quietly(args: &SettingArgs, options: Vec<Said>) -> Resul
         return Err(Failure::said(Code::Usage));
     }
     let configured = Configured {
+        workload,
         settings: resolved.settings,
         target,
         location,
@@ -201,17 +204,14 @@ fn also_the_plan(target: &dyn Target, resolved: &mut Resolved) {
     resolved.problems.extend(fresh);
 }
 
-/// The workload where no other is named.
-const SLOB: &str = "slob";
-
 /// The target of a URL that bears the workload, and its place there.
 fn located(workload: &str, url: &str, origin: &Origin) -> Result<(&'static dyn Target, String), Failure> {
     let known = registry::locate(url);
     // The usual place is SLOB's.
-    let usual = workload != SLOB && *origin == Origin::Default;
+    let usual = workload != assay_slob::NAME && *origin == Origin::Default;
     match registry::locate_for(workload, url).filter(|_| !usual) {
         Some(found) => Ok(found),
-        None if known.is_some() || workload != SLOB => Err(not_borne(workload, url)),
+        None if known.is_some() || workload != assay_slob::NAME => Err(not_borne(workload, url)),
         None => Err(Failure::usage(format!(
             "TARGET: there is no such temporary server; write one of {}",
             registry::temporary_forms()
@@ -235,7 +235,7 @@ fn not_borne(workload: &str, url: &str) -> Failure {
 }
 
 /// Parameters that the user gave and the workload ignores.
-fn without_effect(settings: &Settings, target: &dyn Target) -> Vec<Problem> {
+fn without_effect(settings: &Settings, target: &dyn Target, workload: &str) -> Vec<Problem> {
     let given = settings
         .iter()
         .filter(|one| matches!(one.origin, Origin::CommandLine | Origin::File(..)) && !target.heeds(one.def.name));
@@ -243,7 +243,7 @@ fn without_effect(settings: &Settings, target: &dyn Target) -> Vec<Problem> {
         .map(|one| Problem {
             error: true,
             place: config::place_of(&one.origin),
-            text: format!("{} has no effect on {}: leave it out", one.def.name, target.workload()),
+            text: format!("{} has no effect on {workload}: leave it out", one.def.name),
         })
         .collect()
 }
@@ -255,9 +255,7 @@ pub(crate) fn plan(
     data: &DataSet,
     run_stamp: u32,
 ) -> Result<Plan, Vec<Problem>> {
-    let schemas = schemas_asked(settings).unwrap_or(data.schemas);
-    let threads = u32::try_from(settings.int("THREADS_PER_SCHEMA")).unwrap_or(u32::MAX);
-    let mut plan = Plan::from_settings(settings, data, schemas, threads, run_stamp)?;
+    let mut plan = assay_slob::plan::from_settings(settings, data, run_stamp)?;
     let shaped = target
         .shape(settings, &mut plan)
         .map_err(|error| vec![Problem { error: true, place: "settings".to_owned(), text: error.to_string() }]);
@@ -280,18 +278,13 @@ pub(crate) fn draw_seed(settings: &mut Settings) {
 pub(crate) fn take_seed(settings: &mut Settings, seed: u64) {
     if settings.get("SEED").value == Value::Unset {
         let origin = Origin::Implied("a random draw".to_owned());
-        set(settings, "SEED", Value::Int(seed), seed.to_string(), origin);
+        settings.put("SEED", Value::Int(seed), seed.to_string(), origin);
     }
-}
-
-pub(crate) fn set(settings: &mut Settings, name: &str, value: Value, text: String, origin: Origin) {
-    let def = settings.get(name).def;
-    settings.set(config::Effective { def, value, text, origin });
 }
 
 fn set_text(settings: &mut Settings, name: &str, text: &str, origin: Origin) {
     let shown = config::mask_url_password(text);
-    set(settings, name, Value::Text(text.to_owned()), shown, origin);
+    settings.put(name, Value::Text(text.to_owned()), shown, origin);
 }
 
 fn environment() -> Vec<(String, String)> {

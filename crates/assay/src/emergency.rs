@@ -78,7 +78,7 @@ mod tests {
     fn a_panic_during_a_run_leaves_a_record_marked_incomplete() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let dir = RunDir::create(place.path().join("run")).expect("created");
-        let engine = NullEngine::new(&Plan::plain(1, 1, 1000), &Clock::real());
+        let engine = NullEngine::new(&Plan::plain(1, 1, 1000), &assay_slob::Slob, &Clock::real());
         let mut observer =
             RunObserver::begin(&dir, RunData::default(), &engine, Live::new(None)).expect("the series is created");
         for (mark, at_ns) in [(Mark::Gate, 0), (Mark::Begin, 10), (Mark::Second, 1_000_000_000)] {

@@ -236,7 +236,7 @@ fn begin<'a>(
     let known = RunData {
         run_id: labels.run_id.clone(),
         label: labels.label.clone(),
-        workload: configured.target.workload().to_owned(),
+        workload: configured.workload.to_owned(),
         engine: labels.engine.clone(),
         version: labels.version.clone(),
         started: jiff::Timestamp::now().to_string(),

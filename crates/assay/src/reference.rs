@@ -4,7 +4,7 @@
 use crate::exit::MEANINGS;
 use crate::registry;
 use assay_awr::record::build;
-use assay_measure::config::{ParamDef, SLOB_PARAMS};
+use assay_measure::config::{ParamDef, RUN_PARAMS};
 use assay_measure::identity::number_of;
 use assay_measure::kind::{attach_metrics, of};
 use assay_measure::record::Metric;
@@ -66,15 +66,18 @@ fn parameters(defs: &[ParamDef]) -> String {
 
 #[test]
 fn the_reference_of_parameters_is_their_tables() {
-    let mut made = format!("## The workload and every run\n\n{}", parameters(SLOB_PARAMS));
+    let (run, slob) = (parameters(RUN_PARAMS), parameters(assay_slob::params::PARAMS));
+    let mut made = format!("## The SLOB workload\n\n{slob}\n## Every run\n\n{run}");
     for target in registry::TARGETS.iter().filter(|target| !target.params().is_empty()) {
         let (name, params) = (target.name(), parameters(target.params()));
         made.push_str(&format!("\n## Target `{name}:`\n\n{params}"));
     }
-    for target in registry::OF_WORKLOADS {
+    let others =
+        registry::WORKLOADS[1..].iter().flat_map(|(workload, targets)| targets.iter().map(move |one| (workload, one)));
+    for (workload, target) in others {
         let of_server = registry::find(target.name()).map_or(&[][..], |slob| slob.params());
         let own: Vec<_> = target.params().iter().filter(|def| !of_server.contains(def)).copied().collect();
-        let (workload, name) = (target.workload(), target.name());
+        let name = target.name();
         made.push_str(&format!("\n## Workload `{workload}` on `{name}:`\n\n{}", parameters(&own)));
     }
     check("parameters.md", &made);

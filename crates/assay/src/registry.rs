@@ -1,6 +1,6 @@
 //! Every target and every workload, one line each: adding one touches its folder and this list. `assay_probes` lists its probes itself.
 
-use assay_measure::config::Scheme;
+use assay_measure::config::{ParamDef, RUN_PARAMS, Scheme};
 use assay_measure::kind::Kind;
 use assay_measure::rule::Rule;
 use assay_native::Native;
@@ -9,6 +9,8 @@ use assay_orders::kind::Orders;
 use assay_run::engine::Target;
 use assay_run::null::Null;
 use assay_run::probe::ProbeSpec;
+use assay_slob::params::PARAMS;
+use assay_slob::{SLOB, Slob};
 use assay_sql::mariadb::Mariadb;
 use assay_sql::mariadb::orders::MariadbOrders;
 use assay_sql::oracle::Oracle;
@@ -18,10 +20,13 @@ use assay_sql::postgres::orders::PostgresOrders;
 use assay_sweep::Sweep;
 
 /// The targets, in the order of their help.
-pub(crate) static TARGETS: &[&dyn Target] = &[&Native, Postgres::TARGET, Mariadb::TARGET, Oracle::TARGET, &Null];
+pub(crate) static TARGETS: &[&dyn Target] = &[&Native, Postgres::TARGET, Mariadb::TARGET, Oracle::TARGET, &Null(&Slob)];
 
-/// The data sets of other workloads than SLOB, each by the server that it lies on.
-pub(crate) static OF_WORKLOADS: &[&dyn Target] = &[PostgresOrders::TARGET, MariadbOrders::TARGET, OracleOrders::TARGET];
+/// The workloads, each with its data sets by the server that they lie on.
+pub(crate) static WORKLOADS: &[(&str, &[&dyn Target])] = &[
+    (assay_slob::NAME, TARGETS),
+    (assay_orders::workload::NAME, &[PostgresOrders::TARGET, MariadbOrders::TARGET, OracleOrders::TARGET]),
+];
 
 /// The probes, in the order of their help.
 pub(crate) fn probes() -> impl Iterator<Item = &'static ProbeSpec> {
@@ -31,9 +36,8 @@ pub(crate) fn probes() -> impl Iterator<Item = &'static ProbeSpec> {
 /// The kinds of records: of workloads, of recovery, of sweeps, and what the probes bring, which come last and so are asked first.
 pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
     let above: [&dyn Kind; 3] = [&Orders, &crash::KIND, &Sweep];
-    let workloads = assay_awr::KINDS.iter().copied().chain(above);
     let of_probes = probes().map(|probe| probe.kind);
-    workloads.chain(of_probes).collect()
+    [&[&SLOB as &dyn Kind], assay_awr::KINDS, &above].concat().into_iter().chain(of_probes).collect()
 }
 
 /// The rules of all kinds, of prices and of a standstill, each once, by number. What is paid for caps figures like what is set on
@@ -51,10 +55,15 @@ pub(crate) fn rules() -> Vec<Rule> {
     all
 }
 
+/// The tables of parameters: of the SLOB workload, of every run, of each target.
+pub(crate) fn params() -> Vec<&'static [ParamDef]> {
+    let of_targets = WORKLOADS.iter().flat_map(|(_, targets)| *targets).map(|target| target.params());
+    [PARAMS, RUN_PARAMS].into_iter().chain(of_targets).collect()
+}
+
 /// Makes the program's kinds and parameters known to whoever reads a record.
 pub(crate) fn install() {
-    let targets = TARGETS.iter().chain(OF_WORKLOADS);
-    assay_measure::config::install(targets.map(|target| target.params()).collect());
+    assay_measure::config::install(params());
     assay_report::kinds::install(kinds());
 }
 
@@ -91,8 +100,8 @@ pub(crate) fn schemes(temporary: &str) -> Vec<Scheme<'_>> {
 
 /// The targets that bear a workload.
 pub(crate) fn bearing(workload: &str) -> impl Iterator<Item = &'static dyn Target> + use<'_> {
-    let all = TARGETS.iter().chain(OF_WORKLOADS).copied();
-    all.filter(move |target| target.workload() == workload)
+    let of_it = WORKLOADS.iter().filter(move |(name, _)| *name == workload);
+    of_it.flat_map(|(_, targets)| *targets).copied()
 }
 
 /// The target of a URL that bears a workload.
@@ -146,7 +155,7 @@ mod tests {
     #[test]
     fn a_parameter_of_one_name_has_one_effect_wherever_it_is() {
         install();
-        for def in TARGETS.iter().chain(OF_WORKLOADS).flat_map(|target| target.params()) {
+        for def in params().into_iter().flatten() {
             let known = assay_measure::config::known_params();
             let found = known.iter().find(|known| known.name == def.name).expect("it is known");
             assert_eq!((found.effect, found.idle_with), (def.effect, def.idle_with), "{}", def.name);
@@ -159,7 +168,8 @@ mod tests {
     fn every_default_of_every_target_is_a_legal_value() {
         use assay_measure::config::{Tables, resolve};
         for target in TARGETS {
-            let tables = Tables { target: target.name(), params: target.params(), others: &[] };
+            let tables =
+                Tables { target: target.name(), params: target.params(), workload: &assay_slob::SETTINGS, others: &[] };
             let problems = resolve(&tables, &[]).problems;
             assert!(problems.is_empty(), "{}: {problems:?}", target.name());
         }

@@ -24,14 +24,13 @@ pub use database::{Workload, figures};
 
 use assay_measure::kind::Kind;
 
-/// Runs of a workload on a target.
-pub const SLOB: Workload = Workload("slob");
+/// What a database shows of itself.
+pub const INSTANCE: Workload = Workload("instance");
 
-/// The kinds whose records show an instance, or figures of a workload. All but the first two come from imports. Some
-/// imports also have a kind of their own: that kind handles records with its part.
+/// The kinds of imports whose records show an instance, or figures of a workload. Some imports also have a kind of their own: that
+/// kind handles records with its part.
 pub static KINDS: &[&dyn Kind] = &[
-    &SLOB,
-    &Workload("instance"),
+    &INSTANCE,
     &Workload("transactions"),
     &Workload("orders"),
     &Workload("network"),

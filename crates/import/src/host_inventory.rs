@@ -6,10 +6,10 @@ use super::number;
 use super::rows::setting;
 use super::text::{At, Line, Text};
 use super::{Confidence, ImportError};
-use assay_measure::config::SLOB_PARAMS;
 use assay_measure::facts;
 use assay_measure::plain::slug;
 use assay_measure::snapshot::Fact;
+use assay_slob::params::is_known;
 
 /// What `lscpu` prints, and our facts.
 const OF_LSCPU: [(&str, &str); 9] = [
@@ -65,8 +65,7 @@ fn assignment(line: &str) -> Option<Said<'_>> {
     let (name, value) = line.split_once('=')?;
     let name = name.trim().rsplit('.').next().unwrap_or_default().trim_start_matches("export ");
     let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-    let is_known =
-        OF_DATABASE.contains(&name.to_ascii_lowercase().as_str()) || SLOB_PARAMS.iter().any(|param| param.name == name);
+    let is_known = OF_DATABASE.contains(&name.to_ascii_lowercase().as_str()) || is_known(name);
     (is_name && (is_known || line.starts_with("*.")))
         .then(|| Said::Setting(name.to_owned(), value.trim().trim_matches(['"', '\''])))
 }

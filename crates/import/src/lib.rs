@@ -70,6 +70,7 @@ mod tests;
 use assay_awr::rules::{advise, unjudged};
 use assay_measure::kind::{self, Kind};
 use assay_measure::record::{Record, SCHEMA};
+use assay_slob::SLOB;
 use assay_storage::record::Storage;
 use draft::Draft;
 pub use error::{ImportError, SourcePlace};
@@ -470,7 +471,7 @@ fn finished(parser: &Parser, draft: Draft, texts: &[Text]) -> Result<Record, Imp
     record.warnings.extend(integrity::warnings(&record));
     record.advice = advise(&record);
     record.advice_unjudged = unjudged(&record);
-    let own = kind::of(&kinds(), &record).unwrap_or(&assay_awr::SLOB);
+    let own = kind::of(&kinds(), &record).unwrap_or(&assay_awr::INSTANCE);
     record.advice.extend(own.several(&[&record]));
     record.advice.sort_by_key(|advice| advice.severity != "high");
     kind::attach_metrics(own, &mut record);
@@ -479,7 +480,7 @@ fn finished(parser: &Parser, draft: Draft, texts: &[Text]) -> Result<Record, Imp
 
 /// What tools test: storage has a kind of its own, everybody else figures of a workload.
 fn kinds() -> Vec<&'static dyn Kind> {
-    [assay_awr::KINDS, &[&Storage as &dyn Kind]].concat()
+    [assay_awr::KINDS, &[&SLOB, &Storage as &dyn Kind]].concat()
 }
 
 fn path_of(texts: &[Text]) -> String {

@@ -66,6 +66,7 @@ pub(super) fn settings(given: &[(&str, &str)]) -> Settings {
         commands: "",
         effect: Default::default(),
         idle_with: None,
+        concerns: None,
     });
     let mut settings = Settings::default();
     for def in workload.chain(PARAMS.iter().copied()) {

@@ -2,9 +2,8 @@
 
 use crate::mix::{Mix, PRESET_NAMES};
 use assay_measure::clock::Ns;
-use assay_measure::config::ParamDef;
 use assay_measure::config::ParamKind::{Bool, Choice, Int, Seconds, Text};
-use assay_measure::config::Settings;
+use assay_measure::config::{ParamDef, RUN_PARAMS, Settings};
 use assay_measure::params;
 use assay_run::engine::EngineError;
 use serde::{Deserialize, Serialize};
@@ -49,33 +48,14 @@ pub const PARAMS: &[ParamDef] = params! {
     "VERIFY", Bool, "TRUE", "check the consistency of the data set after the run (17 checks)";
 };
 
-/// Parameters of the SLOB workload and of runs in general that order entry heeds; others have no effect on it.
-const SHARED: &[&str] = &[
-    "TARGET",
-    "ENGINE",
-    "LABEL",
-    "SESSIONS",
-    "RUN_TIME",
-    "WARMUP",
-    "WORK_LOOP",
-    "MAX_RUN_TIME",
-    "RATE",
-    "LOAD_PARALLEL_DEGREE",
-    "SEED",
-    "TRACE",
-    "EXTERNAL_SCRIPT",
-    "EXTERNAL_SCRIPT_TIMEOUT",
-    "CONNECT_RATE",
-];
-
 /// Parameters of a target that concern SLOB's operations and data set alone.
 const OF_SLOB: &[&str] = &["READ_MODE", "IO_DEPTH", "PG_SCHEMA", "AUTOVACUUM", "CHECK"];
 
 /// Whether order entry heeds a parameter; `own` are those of the target.
 #[must_use]
 pub fn heeds(name: &str, own: &[ParamDef]) -> bool {
-    let of_target = own.iter().any(|def| def.name == name) && !OF_SLOB.contains(&name);
-    of_target || SHARED.contains(&name) || PARAMS.iter().any(|def| def.name == name)
+    let mut all = own.iter().filter(|def| !OF_SLOB.contains(&def.name)).chain(RUN_PARAMS).chain(PARAMS);
+    all.any(|def| def.name == name)
 }
 
 /// Which indexes there are.
@@ -246,10 +226,11 @@ pub fn indexes(settings: &Settings) -> Indexes {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use assay_measure::config::{Tables, command_line, resolve};
+    use assay_measure::config::{Tables, WorkloadParams, command_line, resolve};
 
     pub(crate) fn settings(given: &[(&str, &str)]) -> Settings {
-        let tables = Tables { target: "postgres", params: PARAMS, others: &[] };
+        let workload = &WorkloadParams { name: "", params: &[], rules: |_| () };
+        let tables = Tables { target: "postgres", params: PARAMS, workload, others: &[] };
         let said = given.iter().map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
         let resolved = resolve(&tables, &[command_line(said)]);
         assert!(!resolved.has_errors(), "{:?}", resolved.problems);

@@ -9,7 +9,7 @@ use assay_measure::config::Settings;
 use assay_measure::prng::{Purpose, Stream};
 use assay_run::engine::{EngineError, Op};
 use assay_run::plan::{Arrivals, Plan, Think};
-use assay_run::workload::{LiveLine, Source, Step, Steps, Workload};
+use assay_run::workload::{LiveLine, Step, Steps, Workload};
 
 /// Its name: of the workload, of the command, of the kind of its records.
 pub const NAME: &str = "orders";
@@ -67,10 +67,10 @@ impl Workload for OrderEntry {
         KINDS
     }
 
-    fn session(&self, plan: &Plan, session: u32, _home: u32) -> Source {
+    fn session(&self, plan: &Plan, session: u32, _home: u32) -> Box<dyn Steps> {
         let stream = |purpose| Stream::new(plan.seed, u64::from(session), purpose);
         let rate = plan.rate_per_s as f64 / plan.sessions() as f64;
-        Source::Own(Box::new(Terminal {
+        Box::new(Terminal {
             asked: self.0.clone(),
             mix: stream(Purpose::Mix),
             deck: Vec::new(),
@@ -81,7 +81,7 @@ impl Workload for OrderEntry {
             gap_ns: (self.0.poisson && !self.0.shared && rate > 0.0).then(|| NS_PER_S as f64 / rate),
             due_ns: 0.0,
             first: true,
-        }))
+        })
     }
 
     fn rows_expected(&self, _plan: &Plan, _op: &Op) -> Option<u64> {
@@ -174,9 +174,7 @@ mod tests {
         let workload = OrderEntry(Asked::new(&settings(given)).expect("it fits"));
         let mut plan = Plan { rate_per_s: rate, ..Plan::plain(1, 4, 1000) };
         workload.pace(&mut plan);
-        let Source::Own(mut source) = workload.session(&plan, session, 1) else {
-            panic!("it has a source of its own");
-        };
+        let mut source = workload.session(&plan, session, 1);
         (0..n).map(|_| source.next(&plan)).collect()
     }
 

@@ -23,6 +23,6 @@ pub(crate) fn of_the_fuzzer() -> impl Iterator<Item = serde_json::Value> {
 
 /// Makes all kinds known, and the parameters of a target.
 pub(crate) fn install() {
-    assay_measure::config::install(vec![assay_native::params::PARAMS]);
+    assay_measure::config::install(vec![assay_slob::params::PARAMS, assay_native::params::PARAMS]);
     crate::kinds::install(every::all());
 }

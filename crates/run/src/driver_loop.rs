@@ -14,7 +14,7 @@ use crate::engine::{Assignment, Completion, Driver, EngineError, Op, OpError, Ou
 use crate::history::Place;
 use crate::plan::Plan;
 use crate::trace::{Buffer, Row};
-use crate::workload::{Source, Step, Workload};
+use crate::workload::{Step, Steps, Workload};
 use crate::{recorder::Recorder, thread_clock};
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::prng::{Purpose, Stream};
@@ -60,7 +60,7 @@ enum Next {
 /// One session as the loop sees it: scalars, but for steps decided ahead.
 #[derive(Debug)]
 struct Slot {
-    source: Source,
+    source: Box<dyn Steps>,
     /// Steps decided ahead, for slices.
     ahead: VecDeque<Step>,
     /// Steps taken, the present one included.

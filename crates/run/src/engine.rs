@@ -4,7 +4,7 @@
 //! answers: an operation is `Done`, `Queued` or does not fit (`Full`); then reap.
 
 pub use crate::work::{Assignment, DataSet, Op};
-use crate::workload::{Slob, Workload};
+use crate::workload::Workload;
 
 use crate::plan::Plan;
 use crate::stop::Stop;
@@ -176,9 +176,7 @@ pub trait Engine: Send + Sync {
     fn facts(&self) -> Vec<Fact>;
 
     /// What its sessions do.
-    fn workload(&self) -> &dyn Workload {
-        &Slob
-    }
+    fn workload(&self) -> &dyn Workload;
 
     /// What the engine knows of the run that the kind of its records keeps as it is; asked once, after [`Engine::close`].
     fn part(&self) -> Option<serde_json::Value> {
@@ -318,11 +316,6 @@ pub trait Target: Sync {
 
     /// Parameters beside the workload's own.
     fn params(&self) -> &'static [ParamDef];
-
-    /// The workload whose data set this is.
-    fn workload(&self) -> &'static str {
-        Slob.name()
-    }
 
     /// What its operations are called, in the plural.
     fn operations(&self) -> &'static str {

@@ -41,7 +41,7 @@ pub(crate) fn ns_per_op(plan: &Plan, workload: &dyn Workload) -> Option<f64> {
 
 fn run(plan: &Plan, workload: &dyn Workload) -> Option<f64> {
     let clock = Clock::real();
-    let engine = NullEngine::new(plan, &clock);
+    let engine = NullEngine::new(plan, workload, &clock);
     let assignments = plan.assignments(1);
     let control = Control::new(&clock, 1, plan.sessions(), 0);
     let assignment = assignments.first()?;

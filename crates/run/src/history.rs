@@ -160,14 +160,37 @@ mod tests {
     use super::*;
     use crate::null::NullEngine;
     use crate::plan::Plan;
+    use crate::workload::{Steps, Workload};
     use assay_measure::clock::Clock;
 
     const MS: Ns = 1_000_000;
     const SELECT: Op = Op::Select { schema: 2, first_key: 1, width: 1 };
     const SCAN: Op = Op::Scan { schema: 3 };
 
-    fn null() -> NullEngine {
-        NullEngine::new(&Plan::plain(1, 4, 1000), &Clock::real())
+    /// Knows its kinds of operations alone.
+    #[derive(Debug)]
+    struct Named;
+
+    impl Workload for Named {
+        fn name(&self) -> &'static str {
+            "named"
+        }
+
+        fn kinds(&self) -> &'static [&'static str] {
+            Op::KINDS
+        }
+
+        fn session(&self, _: &Plan, _: u32, _: u32) -> Box<dyn Steps> {
+            unreachable!("nobody runs it")
+        }
+
+        fn rows_expected(&self, _: &Plan, _: &Op) -> Option<u64> {
+            None
+        }
+    }
+
+    fn null() -> NullEngine<'static> {
+        NullEngine::new(&Plan::plain(1, 4, 1000), &Named, &Clock::real())
     }
 
     #[test]
@@ -206,11 +229,15 @@ mod tests {
     }
 
     /// Looks every third time.
-    struct Dear(NullEngine, std::sync::atomic::AtomicU32);
+    struct Dear(NullEngine<'static>, std::sync::atomic::AtomicU32);
 
     impl Engine for Dear {
         fn facts(&self) -> Vec<assay_measure::snapshot::Fact> {
             self.0.facts()
+        }
+
+        fn workload(&self) -> &dyn Workload {
+            &Named
         }
 
         fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {

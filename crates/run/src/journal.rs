@@ -6,6 +6,7 @@
 
 use crate::bounded;
 use crate::engine::{Assignment, Completion, Doing, Driver, Engine, EngineError, Op, Outcome, Remarks, Submit, Tag};
+use crate::workload::Workload;
 use assay_measure::clock::Ns;
 use assay_measure::snapshot::{Fact, StatSet};
 use std::collections::{BTreeMap, BTreeSet};
@@ -177,6 +178,10 @@ impl Journaled {
 impl Engine for Journaled {
     fn facts(&self) -> Vec<Fact> {
         self.engine.facts()
+    }
+
+    fn workload(&self) -> &dyn Workload {
+        self.engine.workload()
     }
 
     fn remarks(&self) -> Remarks {

@@ -1,4 +1,4 @@
-//! The engine contract, the plan, the SLOB workload, the driver loop and the collector.
+//! The engine contract, the plan, the driver loop and the collector.
 //!
 //! Threads live here; printing does not. Engines implement [`engine`]'s traits and know nothing of reports; the binary
 //! calls [`execute()`] and saves what it returns.
@@ -27,7 +27,6 @@ pub mod owned;
 pub mod plan;
 pub mod probe;
 mod recorder;
-pub mod slob;
 pub mod standstill;
 pub mod stop;
 mod thread_clock;

@@ -5,7 +5,7 @@
 
 use crate::engine::{DataSet, EngineError, Line, LineValue, Presence, Progress, Target};
 use crate::stop::Stop;
-use assay_measure::config::{Effective, Origin, Settings, Value};
+use assay_measure::config::{Origin, Settings, Value};
 use assay_measure::units::many;
 
 /// Schemas prepared and used by default.
@@ -219,8 +219,7 @@ pub fn adopt(settings: &mut Settings, data: &DataSet) -> Option<String> {
         // A value of a file or option stays: the plan compares it with the data set.
         // The scan table is what was loaded, whatever a file says.
         if name == "SCAN_TABLE_SZ" || !settings.is_given(name) {
-            let def = settings.get(name).def;
-            settings.set(Effective { def, value, text: number.to_string(), origin: Origin::Target });
+            settings.put(name, value, number.to_string(), Origin::Target);
         }
     }
     notice

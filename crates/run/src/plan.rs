@@ -1,15 +1,9 @@
 //! What will run: every option resolved, nothing optional left to decide.
 
-mod from_settings;
-#[cfg(test)]
-mod tests;
-
 use crate::work::{Assignment, Op};
 use assay_measure::clock::{NS_PER_S, Ns};
 use serde::{Deserialize, Serialize};
 
-/// Schemas a run may use, as in the original (`setup.sh` takes 1 to 4096).
-pub const SCHEMAS_MAX: u32 = 4096;
 /// Sessions of one run on one host: a stamp keeps 20 bits for the session.
 pub const SESSIONS_MAX: u64 = 1 << 20;
 
@@ -89,7 +83,7 @@ pub enum RedoStress {
     Heavy,
 }
 
-/// The SLOB workload with everything decided.
+/// A run with everything decided: what every workload asks of the loop, and what SLOB asks of its sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// Schemas used, 1..=schemas.

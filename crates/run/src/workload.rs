@@ -2,45 +2,19 @@
 //!
 //! A workload lists its kinds of operations by name; the loop, the recorder, the time line and the trace know a kind by
 //! its place in that list, records by its name. Its operations are a function of (plan, session): they depend on no
-//! thread, no clock and no answer of the engine. SLOB is served without a virtual call; other workloads have their own
-//! source.
+//! thread, no clock and no answer of the engine.
 
-use crate::engine::Op;
 use crate::plan::Plan;
-use crate::slob;
+use crate::work::Op;
 pub use crate::work::Step;
 use assay_measure::clock::Ns;
 use assay_measure::snapshot::Snapshot;
 use std::fmt::Debug;
 
-/// A source of steps.
+/// Where one session's steps come from.
 pub trait Steps: Debug + Send {
     /// The next step. `plan` is the one the session was made with.
     fn next(&mut self, plan: &Plan) -> Step;
-}
-
-/// Where one session's steps come from.
-#[derive(Debug)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "SLOB's session is stored inline to avoid virtual dispatch at a million operations a second"
-)]
-pub enum Source {
-    /// SLOB's.
-    Slob(slob::Session),
-    /// Another workload's.
-    Own(Box<dyn Steps>),
-}
-
-impl Source {
-    /// The next step.
-    #[inline]
-    pub fn next(&mut self, plan: &Plan) -> Step {
-        match self {
-            Self::Slob(session) => session.next(plan),
-            Self::Own(steps) => steps.next(plan),
-        }
-    }
 }
 
 /// A line about a run in progress.
@@ -61,7 +35,7 @@ pub trait Workload: Debug + Send + Sync {
     fn kinds(&self) -> &'static [&'static str];
 
     /// The source of session `session` (from 1) whose own schema is `home`.
-    fn session(&self, plan: &Plan, session: u32, home: u32) -> Source;
+    fn session(&self, plan: &Plan, session: u32, home: u32) -> Box<dyn Steps>;
 
     /// Rows that an operation must touch; `None` where that is for the data to say.
     fn rows_expected(&self, plan: &Plan, op: &Op) -> Option<u64>;
@@ -81,27 +55,5 @@ pub trait Workload: Debug + Send + Sync {
     fn back_off_ns(&self, attempt: u32, word: u64) -> Ns {
         let _ = (attempt, word);
         0
-    }
-}
-
-/// The SLOB workload.
-#[derive(Clone, Copy, Debug)]
-pub struct Slob;
-
-impl Workload for Slob {
-    fn name(&self) -> &'static str {
-        "slob"
-    }
-
-    fn kinds(&self) -> &'static [&'static str] {
-        Op::KINDS
-    }
-
-    fn session(&self, plan: &Plan, session: u32, home: u32) -> Source {
-        Source::Slob(slob::Session::new(plan, session, home))
-    }
-
-    fn rows_expected(&self, plan: &Plan, op: &Op) -> Option<u64> {
-        Some(plan.rows_expected(op))
     }
 }

@@ -13,6 +13,7 @@ use assay_run::engine::{
 };
 use assay_run::null::NullEngine;
 use assay_run::plan::Plan;
+use assay_run::workload::Workload;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -97,19 +98,19 @@ pub struct SimEngine {
     clock: Clock,
     plan: Plan,
     /// Counts what was performed.
-    null: NullEngine,
+    null: NullEngine<'static>,
     closes: AtomicU64,
 }
 
 impl SimEngine {
-    /// For `plan` on a simulated `clock`.
+    /// For `plan` of `workload` on a simulated `clock`.
     ///
     /// # Panics
     /// On a real clock: nothing would ever end.
     #[must_use]
-    pub fn new(plan: &Plan, clock: &Clock, options: SimOptions) -> Self {
+    pub fn new(plan: &Plan, workload: &'static dyn Workload, clock: &Clock, options: SimOptions) -> Self {
         assert!(clock.is_simulated(), "the simulated engine moves the clock itself");
-        let null = NullEngine::new(plan, clock);
+        let null = NullEngine::new(plan, workload, clock);
         Self { options, clock: clock.clone(), plan: plan.clone(), null, closes: AtomicU64::new(0) }
     }
 
@@ -123,6 +124,10 @@ impl SimEngine {
 impl Engine for SimEngine {
     fn facts(&self) -> Vec<Fact> {
         vec![Fact::new("engine", "simulated delays on a simulated clock")]
+    }
+
+    fn workload(&self) -> &dyn Workload {
+        self.null.workload()
     }
 
     fn driver_threads(&self, _sessions: usize, _cpus: usize) -> usize {

@@ -7,13 +7,16 @@ use crate::source::Source;
 use std::collections::BTreeSet;
 
 /// What a crate of targets or probes may depend on: never on another of them.
-const FEATURE: &[&str] = &["assay-run", "assay-awr", "assay-measure", "assay-block"];
+const FEATURE: &[&str] = &["assay-slob", "assay-run", "assay-awr", "assay-measure", "assay-block"];
 
 /// The same of servers, which bring their own words for workloads that speak SQL.
-const SERVER: &[&str] = &["assay-run", "assay-awr", "assay-measure", "assay-block", "assay-orders"];
+const SERVER: &[&str] = &["assay-slob", "assay-orders", "assay-run", "assay-awr", "assay-measure", "assay-block"];
+
+/// The same of workloads.
+const WORKLOAD: &[&str] = &["assay-run", "assay-awr", "assay-measure"];
 
 /// Which of our crates each crate may depend on.
-const LAYERS: [(&str, &[&str]); 17] = [
+const LAYERS: [(&str, &[&str]); 18] = [
     ("assay-derive", &[]),
     ("assay-measure", &["assay-derive"]),
     ("assay-block", &[]),
@@ -21,12 +24,13 @@ const LAYERS: [(&str, &[&str]); 17] = [
     ("assay-awr", &["assay-measure"]),
     ("assay-native", FEATURE),
     ("assay-sql", SERVER),
-    ("assay-orders", &["assay-run", "assay-awr", "assay-measure"]),
+    ("assay-slob", WORKLOAD),
+    ("assay-orders", WORKLOAD),
     ("assay-storage", FEATURE),
     ("assay-probes", FEATURE),
     ("assay-sweep", &["assay-measure"]),
-    // Of the kinds it needs the parts of records alone.
-    ("assay-import", &["assay-awr", "assay-measure", "assay-storage"]),
+    // Of the kinds it needs the parts of records and the names of parameters alone.
+    ("assay-import", &["assay-awr", "assay-measure", "assay-slob", "assay-storage"]),
     ("assay-report", &["assay-measure"]),
     ("assay-control", &["assay-run", "assay-report", "assay-measure"]),
     (
@@ -39,6 +43,7 @@ const LAYERS: [(&str, &[&str]); 17] = [
             "assay-import",
             "assay-native",
             "assay-sql",
+            "assay-slob",
             "assay-orders",
             "assay-storage",
             "assay-probes",
@@ -122,10 +127,10 @@ fn dependency_lines(tree: &Tree, violations: &mut Vec<Violation>) {
     }
 }
 
-/// The list of targets that bear another workload than SLOB. They lie in the folder of their server, and the suite, whose
+/// The list of workloads with the targets that bear another than SLOB. They lie in the folder of their server, and the suite, whose
 /// operations are SLOB's, is not theirs to run.
 fn listed_for_workloads(registry: &str) -> &str {
-    list_of(registry, "static OF_WORKLOADS")
+    list_of(registry, "static WORKLOADS")
 }
 
 /// A list of a source, from its name to its end.

@@ -5,7 +5,7 @@ use crate::cli::{DataArgs, DestroyArgs, PrepareArgs, SetupArgs};
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure};
 use crate::{perform, plan_text, progress, signals, ui};
-use assay_measure::config::{Effective, Origin, Value};
+use assay_measure::config::{Origin, Value};
 use assay_run::engine::Line;
 use serde_json::json;
 
@@ -23,12 +23,7 @@ pub(super) fn prepare(args: &PrepareArgs) -> Result<Code, Failure> {
 fn take_tablespace(configured: &mut Configured, name: &str) {
     let mut params = configured.target.params().iter();
     match params.find(|def| def.name.ends_with("_TABLESPACE")) {
-        Some(def) => configured.settings.set(Effective {
-            def: *def,
-            value: Value::Text(name.to_owned()),
-            text: name.to_owned(),
-            origin: Origin::CommandLine,
-        }),
+        Some(def) => configured.settings.put(def.name, Value::Text(name.to_owned()), name, Origin::CommandLine),
         None => {
             ui::say(&format!("notice: tablespace {name} has no meaning on this target; use --target to name the place"))
         }

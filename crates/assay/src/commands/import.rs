@@ -8,7 +8,6 @@ use crate::record;
 use crate::rundir::{self, RECORD, RUNS_DIR, RunDir};
 use crate::{stored, ui};
 use assay_import::{COST, Source, import_all};
-use assay_measure::config::SLOB_PARAMS;
 use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
 use assay_measure::units;
@@ -275,7 +274,7 @@ impl Records<'_> {
 /// Whether a text sets several parameters of a `slob.conf`.
 fn is_configuration(text: &str) -> bool {
     let names = text.lines().filter_map(|line| Some(line.split_once('=')?.0.trim()));
-    let known = names.filter(|name| SLOB_PARAMS.iter().any(|param| param.name == *name));
+    let known = names.filter(|name| assay_slob::params::is_known(name));
     known.take(2).count() == 2
 }
 

@@ -61,7 +61,7 @@ pub(super) fn run(
             label: configured.settings.text("LABEL").to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: jiff::Timestamp::now().to_string(),
-            workload: configured.target.workload().to_owned(),
+            workload: configured.workload.to_owned(),
             target: configured.shown(),
             wanted_count: wanted,
             ..Repeats::default()

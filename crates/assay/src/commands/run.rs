@@ -28,7 +28,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
         super::repeat::refuse(&configured, args.more.format)?;
     }
     let id = rundir::new_id();
-    let place = rundir::place(args.more.output.as_deref(), configured.target.workload(), &id);
+    let place = rundir::place(args.more.output.as_deref(), configured.workload, &id);
     if args.more.output.is_some() {
         rundir::refuse_used(&place)?;
     }

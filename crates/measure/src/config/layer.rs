@@ -13,7 +13,7 @@ pub struct Given {
     pub origin: Origin,
     /// The same for messages: `slob.conf:12`, `--set`, `environment`.
     pub place: String,
-    /// TOML table that contains it (`native`); `None` for any target.
+    /// TOML table that contains it (`native`, `slob`); `None` outside of any.
     pub scope: Option<String>,
 }
 

@@ -13,14 +13,11 @@ mod pgio;
 mod print;
 mod resolve;
 mod rules;
+mod run;
 mod secrets;
-pub mod services;
 mod settings;
 mod shell;
-mod slob;
 mod target;
-#[cfg(test)]
-mod tests;
 mod toml_file;
 mod value;
 
@@ -29,10 +26,11 @@ pub use known::{install, known_params};
 pub use layer::{ENVIRONMENT_PREFIX, Given, Layer, command_line, environment};
 pub use nearest::nearest;
 pub use print::{given_lines, setting_lines, slob_conf};
-pub use resolve::{Tables, all_params, is_secret, resolve};
-pub use rules::{LEAST_SCALE_BLOCKS, USUAL_LEAST_SCALE_BLOCKS};
+pub use resolve::{Tables, WorkloadParams, all_params, is_secret, resolve};
+pub use run::{RUN_PARAMS, SERVERS};
 pub use secrets::{looks_secret, mask, mask_url_password};
-pub use settings::{Effect, Effective, Origin, ParamDef, ParamKind, Problem, Resolved, Settings, Value, place_of};
-pub use slob::PARAMS as SLOB_PARAMS;
+pub use settings::{
+    Concern, Effect, Effective, Origin, ParamDef, ParamKind, Problem, Resolved, Settings, Value, place_of,
+};
 pub use target::{Scheme, target};
 pub use value::{duration_ns, seconds_text};

@@ -2,10 +2,10 @@
 
 use super::layer::{ENVIRONMENT_PREFIX, Given, Layer};
 use super::nearest::nearest;
-use super::settings::{Effective, Origin, ParamDef, ParamKind, Problem, Resolved, Value, place_of};
-use super::slob::CONCERNS;
+use super::rules;
+use super::run::RUN_PARAMS;
+use super::settings::{Concern, Effective, Origin, ParamDef, ParamKind, Problem, Resolved, Value, place_of};
 use super::value::{self, Parsed};
-use super::{rules, slob};
 use std::collections::BTreeMap;
 
 /// The parameters known for one target.
@@ -15,8 +15,21 @@ pub struct Tables<'a> {
     pub target: &'a str,
     /// Its parameters; one of the same name replaces the workload's.
     pub params: &'static [ParamDef],
+    /// What the workload adds to those of every run.
+    pub workload: &'static WorkloadParams,
     /// Other targets' parameters, by scheme: known, but without effect here.
     pub others: &'a [(&'a str, &'static [ParamDef])],
+}
+
+/// What a workload adds to the settings of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct WorkloadParams {
+    /// Its name, which is also that of its TOML table.
+    pub name: &'static str,
+    /// Its parameters.
+    pub params: &'static [ParamDef],
+    /// What follows from its settings, and what contradicts them; called after the rules of every run.
+    pub rules: fn(&mut Resolved),
 }
 
 /// Resolves layers, lowest precedence first (file, environment, command line).
@@ -30,7 +43,8 @@ pub fn resolve(tables: &Tables<'_>, layers: &[Layer]) -> Resolved {
     resolver.defaults();
     let mut resolved = resolver.resolved;
     rules::apply(&mut resolved);
-    foreign_to(tables.target, &mut resolved);
+    (tables.workload.rules)(&mut resolved);
+    foreign_to(tables, &mut resolved);
     resolved.problems.sort_by_key(line_of);
     resolved
 }
@@ -44,10 +58,11 @@ pub fn is_secret(tables: &Tables<'_>, name: &str) -> bool {
             .any(|def| def.kind == ParamKind::Secret && (def.name == upper || def.aliases.contains(&upper.as_str())))
 }
 
-/// Every definition in force: the target's own, then the workload's that it does not replace.
+/// Every definition in force: the target's own, then those of every run and of the workload that it does not replace.
 pub fn all_params(tables: &Tables<'_>) -> impl Iterator<Item = &'static ParamDef> + use<> {
     let own = tables.params;
-    own.iter().chain(slob::PARAMS.iter().filter(move |def| !own.iter().any(|other| other.name == def.name)))
+    let beneath = RUN_PARAMS.iter().chain(tables.workload.params);
+    own.iter().chain(beneath.filter(move |def| !own.iter().any(|other| other.name == def.name)))
 }
 
 struct Resolver<'a> {
@@ -95,13 +110,13 @@ impl Resolver<'_> {
 
     /// Whether a TOML table is another target's; an unknown one is a problem.
     fn skips_scope(&mut self, scope: &str, given: &Given) -> bool {
-        if scope == self.tables.target {
+        if [self.tables.target, self.tables.workload.name, "run"].contains(&scope) {
             return false;
         }
         let known = ["native", "null", "postgres", "mysql", "oracle"];
         let others = self.tables.others.iter().map(|(name, _)| *name);
         if !known.contains(&scope) && !others.clone().any(|name| name == scope) {
-            let hint = nearest(scope, known.into_iter().chain(others).chain(["slob"]))
+            let hint = nearest(scope, known.into_iter().chain(others).chain([self.tables.workload.name]))
                 .map(|name| format!("; did you mean [{name}]?"))
                 .unwrap_or_default();
             self.problem(true, &given.place, format!("{} is in the unknown table [{scope}]{hint}", given.name));
@@ -114,12 +129,10 @@ impl Resolver<'_> {
         let tables = *self.tables;
         let name = given.name.as_str();
         if let Some(def) = find(&tables, |def| def.name == name) {
-            let text =
-                if name == "UNIQUE_INDEX" && given.text.eq_ignore_ascii_case("UNIQUE") { "TRUE" } else { &given.text };
-            return Some((def, text.to_owned()));
+            return Some((def, other_spelling(name, &given.text)));
         }
         if let Some(def) = find(&tables, |def| def.aliases.contains(&name)) {
-            let text = alias_text(name, &given.text);
+            let text = other_spelling(name, &given.text);
             let shown =
                 if text == given.text || def.kind == ParamKind::Secret { String::new() } else { format!("={text}") };
             // The workload's names changed over SLOB's versions; a target's are named as its database names them.
@@ -207,8 +220,9 @@ fn effective(def: ParamDef, parsed: Parsed, origin: Origin) -> Effective {
 }
 
 /// Some other spellings have other values or units too.
-fn alias_text(alias: &str, text: &str) -> String {
-    match (alias, text.to_ascii_uppercase().as_str()) {
+fn other_spelling(name: &str, text: &str) -> String {
+    match (name, text.to_ascii_uppercase().as_str()) {
+        ("UNIQUE_INDEX", "UNIQUE") => "TRUE".to_owned(),
         ("DIRECT_IO", "TRUE") => "setall".to_owned(),
         ("DIRECT_IO", "FALSE") => "asynch".to_owned(),
         // Oracle gives these in bytes, with or without K M G T; ours are mebibytes.
@@ -230,23 +244,23 @@ fn kibibytes(bytes: u64) -> String {
 }
 
 /// One notice for all settings that the target ignores.
-fn foreign_to(target: &str, resolved: &mut Resolved) {
+fn foreign_to(tables: &Tables<'_>, resolved: &mut Resolved) {
     let mut by_kind: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     let mut place = BTreeMap::new();
-    for (name, targets, kind) in CONCERNS {
-        if !targets.contains(&target) && resolved.settings.is_given(name) {
-            by_kind.entry(kind).or_default().push(name);
-            let origin = &resolved.settings.get(name).origin;
-            place.entry(*kind).or_insert_with(|| place_of(origin));
+    for def in all_params(tables) {
+        let setting = resolved.settings.get(def.name);
+        let foreign = def.concerns.filter(|concern| !concern.targets.contains(&tables.target));
+        if let Some(Concern { called, .. }) = foreign.filter(|_| setting.origin != Origin::Default) {
+            by_kind.entry(called).or_default().push(def.name);
+            place.entry(called).or_insert_with(|| place_of(&setting.origin));
         }
     }
     for (kind, names) in by_kind {
-        let verb = if names.len() == 1 { "concerns" } else { "concern" };
-        let does = if names.len() == 1 { "does" } else { "do" };
+        let (verb, does) = if names.len() == 1 { ("concerns", "does") } else { ("concern", "do") };
         resolved.problems.push(Problem {
             error: false,
             place: place.remove(kind).unwrap_or_default(),
-            text: format!("{} {verb} {kind} only and {does} nothing on the {target} target", names.join(", ")),
+            text: format!("{} {verb} {kind} only and {does} nothing on the {} target", names.join(", "), tables.target),
         });
     }
 }

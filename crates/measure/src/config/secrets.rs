@@ -1,5 +1,8 @@
 //! Which settings can hold a secret, and how such a value is shown: one rule for records, copies, lists and messages.
 
+#[cfg(test)]
+mod tests;
+
 /// Whether a name looks like that of a secret, known parameter or not: messages and copies of the file never repeat its
 /// value.
 #[must_use]

@@ -45,6 +45,17 @@ pub struct ParamDef {
     pub effect: Effect,
     /// Another parameter and its value under which this one has no effect.
     pub idle_with: Option<(&'static str, &'static str)>,
+    /// The targets that heed it, where not all do.
+    pub concerns: Option<Concern>,
+}
+
+/// Some of the targets.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Concern {
+    /// Their URL schemes.
+    pub targets: &'static [&'static str],
+    /// What they are called.
+    pub called: &'static str,
 }
 
 /// What a parameter changes, and so what a difference in it does to a comparison of two runs.
@@ -75,18 +86,20 @@ impl ParamDef {
     }
 }
 
-/// Lines of a table of parameters: `name = alias, kind, default, help, flag [words], of commands => effect, idle with name = value`, of which the
-/// first name, kind, default and help are needed.
+/// Lines of a table of parameters: `name = alias, kind, default, help, flag [words], of commands, only concern => effect, idle with
+/// name = value`, of which the first name, kind, default and help are needed.
 #[macro_export]
 macro_rules! params {
     (@flag) => { &[] };
     (@flag $flag:expr) => { &$flag };
     (@effect) => { $crate::config::Effect::Presentation };
     (@effect $effect:expr) => { $effect };
+    (@only) => { None };
+    (@only $concern:expr) => { Some($concern) };
     (@idle) => { None };
     (@idle $other:literal $idle:literal) => { Some(($other, $idle)) };
     ($($name:literal $(= $alias:literal)*, $kind:expr, $default:literal, $help:literal
-        $(, flag $flag:expr, of $commands:literal)? $(=> $effect:expr $(, idle with $other:literal = $idle:literal)?)?;)*) => {
+        $(, flag $flag:expr, of $commands:literal)? $(, only $concern:expr)? $(=> $effect:expr $(, idle with $other:literal = $idle:literal)?)?;)*) => {
         &[$($crate::config::ParamDef {
             name: $name,
             kind: $kind,
@@ -97,6 +110,7 @@ macro_rules! params {
             commands: concat!($($commands)?),
             effect: $crate::params!(@effect $($effect)?),
             idle_with: $crate::params!(@idle $($($other $idle)?)?),
+            concerns: $crate::params!(@only $($concern)?),
         }),*]
     };
 }
@@ -174,6 +188,17 @@ impl Settings {
     /// Adds or replaces one.
     pub fn set(&mut self, effective: Effective) {
         self.values.insert(effective.def.name, effective);
+    }
+
+    /// Gives a parameter another value.
+    pub fn put(&mut self, name: &str, value: Value, text: impl Into<String>, origin: Origin) {
+        let def = self.get(name).def;
+        self.set(Effective { def, value, text: text.into(), origin });
+    }
+
+    /// Gives a parameter the value that follows from another setting, `by`.
+    pub fn imply(&mut self, name: &str, value: Value, text: impl Into<String>, by: &str) {
+        self.put(name, value, text, Origin::Implied(by.to_owned()));
     }
 
     /// Records what the command line allows assay to overwrite (`--destroy`). It is not a parameter: no file and no
@@ -279,6 +304,15 @@ pub struct Resolved {
 }
 
 impl Resolved {
+    /// Adds an error or a notice about a setting, with its place.
+    pub fn problem(&mut self, error: bool, name: &str, text: impl Into<String>) {
+        let setting = self.settings.get(name);
+        if error {
+            self.broken.insert(setting.def.name);
+        }
+        self.problems.push(Problem { error, place: place_of(&setting.origin), text: text.into() });
+    }
+
     /// Whether any error forbids continuing.
     #[must_use]
     pub fn has_errors(&self) -> bool {

@@ -1,5 +1,8 @@
 //! The one place where the text of TARGET becomes a scheme and a place.
 
+#[cfg(test)]
+mod tests;
+
 use super::layer::{Given, Layer};
 use super::nearest::nearest;
 use super::settings::{Origin, Problem};

@@ -1,12 +1,9 @@
 //! assay.toml: parameter names as keys, at the top or in a table named after a
-//! target (`[native]`) or the workload (`[slob]`).
+//! target (`[native]`), after the workload (`[slob]`) or `[run]`.
 
 use super::layer::{Given, Layer};
 use super::settings::Origin;
 use toml::de::{DeTable, DeValue};
-
-/// Tables whose keys count for every target.
-const GENERAL_TABLES: &[&str] = &["slob", "run"];
 
 pub(super) fn parse(path: &str, bytes: &[u8], layer: &mut Layer) {
     // A byte that is not UTF-8 has been reported with its line already.
@@ -26,8 +23,7 @@ pub(super) fn parse(path: &str, bytes: &[u8], layer: &mut Layer) {
     for (key, value) in document.get_ref() {
         let line = line_of(text, key.span().start);
         if let DeValue::Table(table) = value.get_ref() {
-            let name = key.get_ref().to_lowercase();
-            let scope = (!GENERAL_TABLES.contains(&name.as_str())).then_some(name);
+            let scope = Some(key.get_ref().to_lowercase());
             for (key, value) in table {
                 let line = line_of(text, key.span().start);
                 add(path, line, key.get_ref(), value.get_ref(), scope.clone(), layer);

@@ -52,6 +52,8 @@ use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, LineValue};
 use assay_run::plan::Plan;
+use assay_run::workload::Workload;
+use assay_slob::Slob;
 use counters::export_ring;
 use instance::{Instance, MAX_THREADS, Parts};
 use options::{ChecksumMode, CommitMode, EngineOptions, FreeWait, IndexMode};
@@ -466,6 +468,10 @@ impl Engine for NativeEngine {
         let device = assay_block::device_facts(self.places.home());
         facts.extend(device.lines().into_iter().map(|(name, value)| Fact::new(&format!("device_{name}"), value)));
         facts
+    }
+
+    fn workload(&self) -> &dyn Workload {
+        &Slob
     }
 
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {

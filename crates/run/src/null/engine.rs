@@ -3,6 +3,7 @@
 
 use crate::engine::{Assignment, Completion, Driver, Engine, EngineError, Op, Outcome, Submit, Tag};
 use crate::plan::Plan;
+use crate::workload::Workload;
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::counter_catalog;
 use assay_measure::snapshot::{Fact, StatSet};
@@ -10,37 +11,42 @@ use std::time::Duration;
 
 /// See the module.
 #[derive(Clone, Debug)]
-pub struct NullEngine {
+pub struct NullEngine<'a> {
+    workload: &'a dyn Workload,
     clock: Clock,
     scan_blocks: u64,
     block_bytes: u64,
 }
 
-impl NullEngine {
-    /// For `plan`, by `clock`.
+impl<'a> NullEngine<'a> {
+    /// For `plan` of `workload`, by `clock`.
     #[must_use]
-    pub fn new(plan: &Plan, clock: &Clock) -> Self {
-        Self { clock: clock.clone(), scan_blocks: plan.scan_blocks, block_bytes: plan.block_bytes }
+    pub fn new(plan: &Plan, workload: &'a dyn Workload, clock: &Clock) -> Self {
+        Self { workload, clock: clock.clone(), scan_blocks: plan.scan_blocks, block_bytes: plan.block_bytes }
     }
 }
 
 /// One thread's part: counts, and reads the clock as any engine must.
 #[derive(Debug)]
 struct NullDriver<'a> {
-    engine: &'a NullEngine,
+    engine: &'a NullEngine<'a>,
     rows_visited: u64,
     rows_changed: u64,
     commits: u64,
     scans: u64,
 }
 
-impl Engine for NullEngine {
+impl Engine for NullEngine<'_> {
     fn facts(&self) -> Vec<Fact> {
         vec![
             Fact::new("engine", "null: operations complete at once"),
             Fact::new("io_mode_achieved", "none, no I/O is done"),
             Fact::new("block_bytes", self.block_bytes),
         ]
+    }
+
+    fn workload(&self) -> &dyn Workload {
+        self.workload
     }
 
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {

@@ -10,12 +10,13 @@ use crate::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Targ
 use crate::life::imagined;
 use crate::plan::Plan;
 use crate::stop::Stop;
+use crate::workload::Workload;
 use assay_measure::clock::Clock;
 use assay_measure::config::{ParamDef, Settings};
 
-/// `null:`, whatever follows.
+/// `null:`, whatever follows, for a workload.
 #[derive(Clone, Copy, Debug)]
-pub struct Null;
+pub struct Null(pub &'static dyn Workload);
 
 fn nothing(what: &str) -> EngineError {
     EngineError::Usage(format!("the null target stores nothing, so there is nothing to {what}"))
@@ -80,18 +81,23 @@ impl Target for Null {
         _: &Stop,
         _: &dyn Progress,
     ) -> Result<Box<dyn Engine>, EngineError> {
-        Ok(Box::new(NullEngine::new(plan, &Clock::real())))
+        Ok(Box::new(NullEngine::new(plan, self.0, &Clock::real())))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use assay_measure::config::{Tables, command_line, resolve};
+    use assay_measure::clock::Clock;
+    use assay_measure::config::{Settings, Tables, command_line, resolve};
+    use assay_run::engine::{EngineError, Presence, Target};
+    use assay_run::null::{Null, NullEngine};
+    use assay_slob::Slob;
     use assay_testkit::conformance::{Ground, Subject, claims_suite_of_nothing, suite};
 
+    const NULL: Null = Null(&Slob);
+
     fn settings(given: &[(&str, &str)]) -> Settings {
-        let tables = Tables { target: "null", params: Null.params(), others: &[] };
+        let tables = Tables { target: "null", params: NULL.params(), workload: &assay_slob::SETTINGS, others: &[] };
         let options = given.iter().map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
         resolve(&tables, &[command_line(options)]).settings
     }
@@ -99,39 +105,35 @@ mod tests {
     #[test]
     fn it_is_as_large_as_asked() {
         let settings = settings(&[("SCALE", "5000"), ("SCHEMAS", "7")]);
-        let Ok(Presence::Present(data)) = Null.inspect("", &settings) else {
+        let Ok(Presence::Present(data)) = NULL.inspect("", &settings) else {
             panic!("it is always there");
         };
         assert_eq!((data.schemas, data.scale_blocks), (7, 5000));
-        assert!(Plan::from_settings(&settings, &data, 7, 1, 1).is_ok());
+        assert!(assay_slob::plan::from_settings(&settings, &data, 1).is_ok());
     }
 
     #[test]
     fn without_settings_it_has_the_default_schemas_and_nothing_to_prepare() {
         let settings = settings(&[]);
-        let Ok(Presence::Present(data)) = Null.inspect("", &settings) else {
+        let Ok(Presence::Present(data)) = NULL.inspect("", &settings) else {
             panic!("it is always there");
         };
         assert_eq!((data.schemas, data.scale_blocks), (4, 32_768));
-        let refused = Null.plan_prepare("", &settings, 4);
+        let refused = NULL.plan_prepare("", &settings, 4);
         assert!(matches!(refused, Err(EngineError::Usage(_))));
     }
 
     #[test]
     fn its_runs_go_together_and_there_is_nothing_to_claim() {
-        let violations = claims_suite_of_nothing(Ground {
-            target: &assay_run::null::Null,
-            location: "",
-            settings: &settings(&[]),
-            runs_share: true,
-        });
+        let violations =
+            claims_suite_of_nothing(Ground { target: &NULL, location: "", settings: &settings(&[]), runs_share: true });
         assert!(violations.is_empty(), "{violations:#?}");
     }
 
     #[test]
     fn it_passes_the_suite() {
         let violations = suite(&mut |plan| Subject {
-            engine: Box::new(assay_run::null::NullEngine::new(plan, &Clock::real())),
+            engine: Box::new(NullEngine::new(plan, &Slob, &Clock::real())),
             clock: Clock::real(),
         });
         assert!(violations.is_empty(), "{violations:#?}");

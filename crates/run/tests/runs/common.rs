@@ -6,6 +6,7 @@ use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use assay_run::trace::Row;
 use assay_run::{Mark, Observer, Options, RunError, execute};
+use assay_slob::Slob;
 use assay_testkit::sim_engine::{SimEngine, SimOptions};
 use assay_testkit::trace::Memory;
 
@@ -57,7 +58,7 @@ pub(crate) fn quiet() -> Options {
 
 pub(crate) fn try_simulate(plan: &Plan, sim: SimOptions, told: Told) -> Result<Ran, Box<(RunError, u64)>> {
     let clock = Clock::simulated();
-    let engine = SimEngine::new(plan, &clock, sim);
+    let engine = SimEngine::new(plan, &Slob, &clock, sim);
     let trace = Memory::new();
     let options = Options { trace: Some(Box::new(trace.clone())), ..quiet() };
     let mut told = told;

@@ -6,7 +6,9 @@ use assay_measure::snapshot::{Fact, Snapshot, StatSet, Verdict};
 use assay_run::engine::{Assignment, Driver, Engine, EngineError};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
+use assay_run::workload::Workload;
 use assay_run::{Mark, Observer, Options, RunError, Unobserved, execute, trace};
+use assay_slob::Slob;
 use assay_testkit::sim_engine::{Delay, Fault, SimEngine, SimOptions};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -65,7 +67,7 @@ fn the_second_request_abandons_what_is_in_flight() {
 fn a_request_before_the_gate_does_nothing_at_all() {
     let plan = ten_seconds();
     let clock = Clock::simulated();
-    let engine = SimEngine::new(&plan, &clock, SimOptions::default());
+    let engine = SimEngine::new(&plan, &Slob, &clock, SimOptions::default());
     let stop = Stop::new();
     stop.request();
     let mut told = Told::default();
@@ -108,7 +110,7 @@ fn tolerated_errors_leave_a_run_complete() {
     let plan = ten_seconds();
     let clock = Clock::simulated();
     let sim = SimOptions { faults: vec![fault(1, 3, 1, false)], ..SimOptions::default() };
-    let engine = SimEngine::new(&plan, &clock, sim);
+    let engine = SimEngine::new(&plan, &Slob, &clock, sim);
     let options = Options { errors_tolerated: 1, ..quiet() };
     let data = execute(&plan, &engine, &clock, &Stop::new(), &mut Unobserved, options);
     assert_eq!(data.expect("a run").verdict, Verdict::Complete);
@@ -208,7 +210,7 @@ impl trace::Sink for FullDisk {
 fn a_trace_that_cannot_be_written_is_a_warning() {
     let plan = ten_seconds();
     let clock = Clock::simulated();
-    let engine = SimEngine::new(&plan, &clock, SimOptions::default());
+    let engine = SimEngine::new(&plan, &Slob, &clock, SimOptions::default());
     let options = Options { trace: Some(Box::new(FullDisk)), ..quiet() };
     let data = execute(&plan, &engine, &clock, &Stop::new(), &mut Unobserved, options);
     let data = data.expect("the run itself is good");
@@ -232,7 +234,7 @@ fn a_panic_of_the_observer_does_not_leave_threads_waiting() {
     let plan = ten_seconds();
     let ended = std::panic::catch_unwind(|| {
         let clock = Clock::simulated();
-        let engine = SimEngine::new(&plan, &clock, SimOptions::default());
+        let engine = SimEngine::new(&plan, &Slob, &clock, SimOptions::default());
         execute(&plan, &engine, &clock, &Stop::new(), &mut Panics, quiet()).is_ok()
     });
     assert!(ended.is_err());
@@ -244,6 +246,10 @@ struct Late(Stop, Mutex<Vec<(&'static str, Option<Duration>)>>);
 impl Engine for Late {
     fn facts(&self) -> Vec<Fact> {
         Vec::new()
+    }
+
+    fn workload(&self) -> &dyn Workload {
+        &Slob
     }
 
     fn driver_threads(&self, _sessions: usize, _cpus: usize) -> usize {

@@ -9,10 +9,11 @@ use assay_run::null::NullEngine;
 use assay_run::plan::{Plan, Think};
 use assay_run::stop::Stop;
 use assay_run::{Mark, Observer, Options, execute, trace};
+use assay_slob::Slob;
 
 fn run(plan: &Plan, options: Options) -> (assay_measure::snapshot::RunData, Told) {
     let clock = Clock::real();
-    let engine = NullEngine::new(plan, &clock);
+    let engine = NullEngine::new(plan, &Slob, &clock);
     let mut told = Told::default();
     let data = execute(plan, &engine, &clock, &Stop::new(), &mut told, options);
     (data.expect("the null engine never fails"), told)
@@ -112,7 +113,7 @@ impl Observer for Slow {
 fn a_slow_observer_delays_no_operation_and_not_the_end() {
     let plan = Plan { run_time_ns: 2 * NS_PER_S, ..Plan::plain(4, 1, 20_000) };
     let clock = Clock::real();
-    let engine = NullEngine::new(&plan, &clock);
+    let engine = NullEngine::new(&plan, &Slob, &clock);
     let mut slow = Slow::default();
     let data = execute(&plan, &engine, &clock, &Stop::new(), &mut slow, quiet());
     let data = data.expect("the null engine never fails");

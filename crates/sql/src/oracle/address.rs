@@ -3,9 +3,9 @@
 //! CONNECT is what SQL*Plus takes after the `@`: `//host:port/service[:server][/instance]`, `tcps://...`, an alias of
 //! `tnsnames.ora`, or a whole descriptor. The driver reads it, so that every form it knows works here.
 
+use super::services::assign;
 use crate::password::Password;
 use crate::url::decoded;
-use assay_measure::config::services::assign;
 use assay_measure::config::{Settings, Value};
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;

@@ -15,6 +15,8 @@ use assay_run::dataset::rows::COLUMN_BYTES;
 use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Remarks, Slice, SliceDone};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
+use assay_run::workload::Workload;
+use assay_slob::Slob;
 
 /// An opened data set.
 struct OracleEngine {
@@ -121,6 +123,10 @@ impl Engine for OracleEngine {
     }
 
     /// The driver waits for each answer in its socket.
+    fn workload(&self) -> &dyn Workload {
+        &Slob
+    }
+
     fn driver_threads(&self, sessions: usize, _cpus: usize) -> usize {
         sessions
     }

@@ -20,6 +20,7 @@ pub mod orders;
 mod params;
 mod plan;
 mod server;
+mod services;
 mod session;
 mod slices;
 mod sql;

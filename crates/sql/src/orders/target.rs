@@ -7,7 +7,7 @@ use crate::place::{LOOK, Place};
 use assay_measure::config::{ParamDef, Settings};
 use assay_orders::checks::Checked;
 use assay_orders::params::{heeds, partitions};
-use assay_orders::workload::{NAME, OPERATIONS, OrderEntry};
+use assay_orders::workload::{OPERATIONS, OrderEntry};
 use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Started, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
@@ -120,10 +120,6 @@ impl<L: Loads + Opens> Target for OrderEntryOn<L> {
 
     fn params(&self) -> &'static [ParamDef] {
         L::params()
-    }
-
-    fn workload(&self) -> &'static str {
-        NAME
     }
 
     fn operations(&self) -> &'static str {

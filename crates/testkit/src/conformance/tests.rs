@@ -4,12 +4,13 @@ use super::*;
 use crate::sim_engine::{Delay, SimEngine, SimOptions};
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_run::engine::{Assignment, Completion, Driver, EngineError, Outcome, Submit, Tag};
+use assay_run::workload::Workload;
 use std::time::Duration;
 
 fn simulated(options: &SimOptions) -> Vec<String> {
     suite(&mut |plan| {
         let clock = Clock::simulated();
-        Subject { engine: Box::new(SimEngine::new(plan, &clock, options.clone())), clock }
+        Subject { engine: Box::new(SimEngine::new(plan, &assay_slob::Slob, &clock, options.clone())), clock }
     })
 }
 
@@ -64,6 +65,10 @@ impl Engine for Bad {
     fn facts(&self) -> Vec<Fact> {
         let fact = Fact::new("engine", "bad");
         if self.0 == Breach::NoFacts { Vec::new() } else { vec![fact] }
+    }
+
+    fn workload(&self) -> &dyn Workload {
+        &assay_slob::Slob
     }
 
     fn driver_threads(&self, _sessions: usize, _cpus: usize) -> usize {

@@ -5,7 +5,7 @@ use crate::cli::SweepArgs;
 use crate::configure::{Said, said};
 use crate::exit::Failure;
 use crate::registry;
-use assay_measure::config::{ParamKind, SLOB_PARAMS};
+use assay_measure::config::ParamKind;
 use assay_measure::record::Figure;
 use assay_measure::units;
 use assay_sweep::SweepAxis;
@@ -238,9 +238,7 @@ impl Held {
 
 /// Whether a comma in the parameter's value can only part the values of a list.
 fn takes_a_list(name: &str) -> bool {
-    let own = registry::TARGETS.iter().chain(registry::OF_WORKLOADS).flat_map(|target| target.params());
-    let mut all = SLOB_PARAMS.iter().chain(own);
-    all.any(|def| {
+    registry::params().into_iter().flatten().any(|def| {
         (def.name == name || def.aliases.contains(&name)) && !matches!(def.kind, ParamKind::Text | ParamKind::Secret)
     })
 }

@@ -115,7 +115,7 @@ fn under_way(axes: &Axes, configured: &Configured, id: String, seed: u64) -> Und
         version: env!("CARGO_PKG_VERSION").to_owned(),
         started: jiff::Timestamp::now().to_string(),
         label: perform::label(configured),
-        workload: configured.target.workload().to_owned(),
+        workload: configured.workload.to_owned(),
         engine: configured.target.name().to_owned(),
         seed,
         ..RunData::default()

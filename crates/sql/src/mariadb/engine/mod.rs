@@ -25,6 +25,8 @@ use assay_measure::snapshot::{Fact, StatSet};
 use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Remarks, Slice, SliceDone};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
+use assay_run::workload::Workload;
+use assay_slob::Slob;
 use std::time::Duration;
 
 /// An opened data set.
@@ -167,6 +169,10 @@ impl Engine for MariaEngine {
 
     fn remarks(&self) -> Remarks {
         self.on.server.remarks()
+    }
+
+    fn workload(&self) -> &dyn Workload {
+        &Slob
     }
 
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {

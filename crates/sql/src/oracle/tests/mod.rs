@@ -30,7 +30,7 @@ pub(super) fn settings(said: &[(&str, &str)]) -> Settings {
 
 /// The same of a target with these parameters.
 pub(super) fn settings_of(params: &'static [ParamDef], said: &[(&str, &str)]) -> Settings {
-    let tables = Tables { target: "oracle", params, others: &[] };
+    let tables = Tables { target: "oracle", params, workload: &assay_slob::SETTINGS, others: &[] };
     let lines: Vec<String> = said.iter().map(|(name, value)| format!("{name}='{value}'\n")).collect();
     let resolved = config::resolve(&tables, &[config::parse("slob.conf", lines.concat().as_bytes())]);
     assert!(!resolved.has_errors(), "{:?}", resolved.problems);
@@ -400,7 +400,7 @@ fn statistics_survive_a_server_that_is_gone() {
 /// The report of a run, without what no two runs have alike.
 #[test]
 fn the_report_of_a_run_reads_like_one_of_a_database() {
-    assay_report::kinds::install(assay_awr::KINDS.to_vec());
+    assay_report::kinds::install(vec![&assay_slob::SLOB]);
     let url = url("report");
     load(&url, &small(&[]), 2).unwrap();
     database("report").db().latency = std::time::Duration::from_micros(800);

@@ -34,6 +34,8 @@ use assay_measure::snapshot::{Fact, StatSet};
 use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Progress, Remarks, Slice, SliceDone};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
+use assay_run::workload::Workload;
+use assay_slob::Slob;
 use options::{Loop, Options};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -173,6 +175,10 @@ impl Engine for PgEngine {
             remarks.warnings.push(format!("The data set had grown before this run: {}.", self.grown));
         }
         remarks
+    }
+
+    fn workload(&self) -> &dyn Workload {
+        &Slob
     }
 
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {

@@ -1,6 +1,7 @@
 //! A target says its kind, and what does not is refused without repeating a password.
 
 use super::*;
+use crate::config::command_line;
 use proptest::prelude::*;
 
 const SCHEMES: &[Scheme] = &[
@@ -15,7 +16,8 @@ const fn scheme(name: &'static str, form: &'static str) -> Scheme<'static> {
 }
 
 fn of(options: &[(&str, &str)]) -> Result<String, String> {
-    let found = target(&layers("", &[], options), SCHEMES);
+    let said = options.iter().map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
+    let found = target(&[command_line(said)], SCHEMES);
     found.map(|(url, _)| url).map_err(|problem| problem.text)
 }
 

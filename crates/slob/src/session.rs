@@ -2,16 +2,16 @@
 //!
 //! A session's operations are a function of (plan, session number): they depend on no thread, no clock and no answer of
 //! the engine. Each feature draws from its own random stream, so that no two can fall into step. The driver loop calls
-//! [`Session::next`] once per operation; it costs some 20 ns and allocates nothing.
+//! [`Session`]'s `next` once per operation; it costs some 20 ns and allocates nothing.
 
 #[cfg(test)]
 mod tests;
 
-use crate::engine::Op;
-use crate::plan::{Compat, Edge, Mix, Plan};
-pub use crate::work::Step;
 use assay_measure::clock::Ns;
 use assay_measure::prng::{Purpose, Stream, scramble};
+use assay_run::plan::{Compat, Edge, Mix, Plan};
+use assay_run::work::{Op, Step};
+use assay_run::workload::Steps;
 
 /// Operations (or selects) of one window of the mix.
 const WINDOW: u64 = 100;
@@ -64,23 +64,6 @@ impl Session {
             uncommitted: 0,
             last_key: 1,
         }
-    }
-
-    /// The next step. `plan` must be the one the session was made with.
-    #[inline]
-    pub fn next(&mut self, plan: &Plan) -> Step {
-        let step = match plan.compat {
-            Compat::None => self.next_exact(plan),
-            Compat::Slob253 => self.next_slob253(plan),
-        };
-        self.i += 1;
-        step
-    }
-
-    /// Operations decided so far.
-    #[must_use]
-    pub fn decided(&self) -> u64 {
-        self.i
     }
 
     fn next_exact(&mut self, plan: &Plan) -> Step {
@@ -199,6 +182,17 @@ impl Session {
         }
         let drawn = think.min_ns as f64 + self.think_length.uniform_f64() * span as f64;
         (drawn / step_ns as f64).round() as u64 * step_ns
+    }
+}
+
+impl Steps for Session {
+    fn next(&mut self, plan: &Plan) -> Step {
+        let step = match plan.compat {
+            Compat::None => self.next_exact(plan),
+            Compat::Slob253 => self.next_slob253(plan),
+        };
+        self.i += 1;
+        step
     }
 }
 

@@ -3,17 +3,18 @@
 mod language;
 mod properties;
 mod secrets;
-mod targets;
 
-use super::*;
+use super::PARAMS;
+use crate::SETTINGS;
+use assay_measure::config::*;
 
-const NATIVE: &[ParamDef] = crate::params! {
+const NATIVE: &[ParamDef] = assay_measure::params! {
     "CACHE_MB", ParamKind::Mebibytes, "64", "";
     "IO_MODE" = "DIRECT_IO" = "FILESYSTEMIO_OPTIONS", ParamKind::Choice(&["none", "directio", "asynch", "setall"]), "setall", "";
     "IO_DEPTH", ParamKind::Int(1, 1024), "", "";
 };
 
-const TABLES: Tables<'static> = Tables { target: "native", params: NATIVE, others: &[] };
+const TABLES: Tables<'static> = Tables { target: "native", params: NATIVE, workload: &SETTINGS, others: &[] };
 
 fn resolve_text(text: &str) -> Resolved {
     resolve(&TABLES, &[parse("slob.conf", text.as_bytes())])
@@ -62,15 +63,13 @@ fn assert_value(text: &str, name: &str, value: &str, notice: &str) {
 #[test]
 fn every_default_is_a_legal_value_and_every_name_is_there_once() {
     let mut names = std::collections::BTreeSet::new();
-    for def in SLOB_PARAMS {
-        assert!(value::parse(def, def.default).is_ok(), "{}", def.name);
+    // Resolving reads each default.
+    assert!(resolve(&TABLES, &[]).problems.is_empty());
+    for def in RUN_PARAMS.iter().chain(PARAMS) {
         assert!(!def.help.is_empty(), "{}", def.name);
         for name in std::iter::once(&def.name).chain(def.aliases) {
             assert!(names.insert(*name), "{name} twice");
         }
-    }
-    for (name, _, _) in slob::CONCERNS {
-        assert!(names.contains(name), "{name}");
     }
 }
 

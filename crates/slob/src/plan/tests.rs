@@ -1,8 +1,8 @@
 //! Every cross-check, by the file a user would have written.
 
 use super::*;
-use crate::work::DataSet;
-use assay_measure::config::{Problem, Tables, command_line, parse, resolve};
+use crate::SETTINGS;
+use assay_measure::config::{Resolved, Tables, command_line, parse, resolve};
 use proptest::prelude::*;
 
 fn data() -> DataSet {
@@ -16,12 +16,17 @@ fn data() -> DataSet {
     }
 }
 
-fn build(text: &str, data: &DataSet, schemas: u32, threads: u32) -> Result<Plan, Vec<Problem>> {
-    let tables = Tables { target: "native", params: &[], others: &[] };
+fn resolved(text: &str, schemas: u32, threads: u32) -> Resolved {
+    let tables = Tables { target: "native", params: &[], workload: &SETTINGS, others: &[] };
+    let usual = format!("SCHEMAS={schemas}\nTHREADS_PER_SCHEMA={threads}\n");
     let seed = command_line([("--seed".to_owned(), "SEED".to_owned(), "7".to_owned())]);
-    let resolved = resolve(&tables, &[parse("slob.conf", text.as_bytes()), seed]);
+    resolve(&tables, &[parse("usual.conf", usual.as_bytes()), parse("slob.conf", text.as_bytes()), seed])
+}
+
+fn build(text: &str, data: &DataSet, schemas: u32, threads: u32) -> Result<Plan, Vec<Problem>> {
+    let resolved = resolved(text, schemas, threads);
     assert!(!resolved.has_errors(), "{:?}", resolved.problems);
-    Plan::from_settings(&resolved.settings, data, schemas, threads, 9)
+    from_settings(&resolved.settings, data, 9)
 }
 
 fn plan(text: &str) -> Plan {
@@ -132,7 +137,7 @@ fn too_many_sessions_are_refused() {
     assert!(build("", &data(), 8, 65_536).is_ok());
     let data = DataSet { schemas: 4096, ..data() };
     assert!(build("", &data, 4096, 65_536).is_err());
-    assert!(build("", &data, 4097, 1).is_err());
+    assert!(resolved("", 4097, 1).has_errors());
 }
 
 #[test]
@@ -205,14 +210,14 @@ fn sessions_in_all_are_dealt_to_the_schemas_in_turn() {
 
 #[test]
 fn sessions_in_all_and_per_schema_exclude_each_other_on_one_command_line() {
-    let tables = Tables { target: "native", params: &[], others: &[] };
+    let tables = Tables { target: "native", params: &[], workload: &SETTINGS, others: &[] };
     let said = command_line(
         [("-t", "THREADS_PER_SCHEMA", "2"), ("--sessions", "SESSIONS", "3")]
             .map(|(place, name, value)| (place.to_owned(), name.to_owned(), value.to_owned())),
     );
     let resolved = resolve(&tables, &[said]);
     assert!(!resolved.has_errors(), "{:?}", resolved.problems);
-    let problems = Plan::from_settings(&resolved.settings, &data(), 4, 2, 9).expect_err("both");
+    let problems = from_settings(&resolved.settings, &data(), 9).expect_err("both");
     assert!(problems[0].text.contains("not both"), "{problems:?}");
     // A file's threads give way.
     assert_eq!(plan("THREADS_PER_SCHEMA=2\nSESSIONS=3").sessions(), 3);

@@ -1,7 +1,7 @@
 //! What single sessions do, checked without clock or engine (slob-method 8).
 
 use super::*;
-use crate::plan::{HotSpot, Think};
+use assay_run::plan::{HotSpot, Think};
 use proptest::prelude::*;
 
 fn steps(plan: &Plan, session: u32, n: usize) -> Vec<Step> {

@@ -1,47 +1,43 @@
 //! Settings to plan: every cross-check of slob-method 2.6 and 5.2 that concerns more than one parameter, or a parameter
 //! and the loaded data. All mistakes are found in one pass, and each message names the values and the remedy.
 
-use super::{Compat, Edge, HotSpot, Mix, Plan, RedoStress, SCHEMAS_MAX, SESSIONS_MAX, Think};
-use crate::work::DataSet;
+#[cfg(test)]
+mod tests;
+
+use crate::params::SCHEMAS_MAX;
+use crate::rules::LEAST_SCALE_BLOCKS;
 use assay_measure::clock::NS_PER_S;
-use assay_measure::config::{Effective, Origin, Problem, Settings, Value, place_of};
+use assay_measure::config::{Origin, Problem, Settings, place_of};
+use assay_run::life::schemas_asked;
+use assay_run::plan::{Compat, Edge, HotSpot, Mix, Plan, RedoStress, SESSIONS_MAX, Think};
+use assay_run::work::DataSet;
 
-/// Longest default warm-up: a tenth of the run, but no more than this.
-const WARMUP_DEFAULT_MAX_NS: u64 = 30 * NS_PER_S;
-/// Smallest table that spreads keys well enough to be random access.
-const SCALE_MIN: u64 = 1000;
-
-impl Plan {
-    /// Resolves settings against a loaded data set. `schemas` and `threads` are what
-    /// `-s` and `-t` (or their parameters) came to; `run_stamp` differs for every run.
-    ///
-    /// # Errors
-    /// All contradictions found, each with its place.
-    pub fn from_settings(
-        settings: &Settings,
-        data: &DataSet,
-        schemas: u32,
-        threads: u32,
-        run_stamp: u32,
-    ) -> Result<Self, Vec<Problem>> {
-        let mut check = Check { settings, problems: Vec::new() };
-        let mut plan = Self::plain(schemas.max(1), threads.max(1), data.scale_blocks);
-        plan.block_bytes = data.block_bytes;
-        plan.scan_blocks = data.scan_blocks;
+/// Resolves settings against a loaded data set; `run_stamp` differs for every run.
+///
+/// # Errors
+/// All contradictions found, each with its place.
+pub fn from_settings(settings: &Settings, data: &DataSet, run_stamp: u32) -> Result<Plan, Vec<Problem>> {
+    let mut check = Check { settings, problems: Vec::new() };
+    let schemas = schemas_asked(settings).unwrap_or(data.schemas);
+    let threads = settings.int("THREADS_PER_SCHEMA") as u32;
+    let mut plan = Plan {
+        block_bytes: data.block_bytes,
+        scan_blocks: data.scan_blocks,
         // Whoever calls draws a seed where none was given, and prints it.
-        plan.seed = check.int("SEED").unwrap_or(0);
-        plan.run_stamp = run_stamp;
-        plan.obfuscate = settings.bool("OBFUSCATE_COLUMNS");
-        check.size(&mut plan, data, schemas, threads);
-        check.rules(&mut plan);
-        check.mix(&mut plan);
-        check.time(&mut plan);
-        check.hot_spot(&mut plan);
-        check.update_hot_spot(&mut plan);
-        check.think(&mut plan);
-        check.compat(&plan);
-        if check.problems.is_empty() { Ok(plan) } else { Err(check.problems) }
-    }
+        seed: settings.whole("SEED").unwrap_or(0),
+        run_stamp,
+        obfuscate: settings.bool("OBFUSCATE_COLUMNS"),
+        ..Plan::plain(schemas.max(1), threads, data.scale_blocks)
+    };
+    check.size(&mut plan, data, schemas, threads);
+    check.rules(&mut plan);
+    check.mix(&mut plan);
+    check.time(&mut plan);
+    check.hot_spot(&mut plan);
+    check.update_hot_spot(&mut plan);
+    check.think(&mut plan);
+    check.compat(&plan);
+    if check.problems.is_empty() { Ok(plan) } else { Err(check.problems) }
 }
 
 /// Gathers the problems while the plan is filled in.
@@ -52,29 +48,12 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn problem(&mut self, name: &str, text: String) {
-        let place = self.find(name).map_or_else(|| "command line".to_owned(), |found| place_of(&found.origin));
+        let place = place_of(&self.settings.get(name).origin);
         self.problems.push(Problem { error: true, place, text });
     }
 
-    /// A parameter that may be in no table (an engine's own, or a later one).
-    fn find(&self, name: &str) -> Option<&Effective> {
-        self.settings.iter().find(|found| found.def.name == name)
-    }
-
-    fn given(&self, name: &str) -> bool {
-        self.find(name).is_some_and(|found| found.origin != Origin::Default)
-    }
-
-    /// A whole number that may be in no table or unset.
-    fn int(&self, name: &str) -> Option<u64> {
-        match self.find(name)?.value {
-            Value::Int(n) | Value::Bytes(n) => Some(n),
-            _ => None,
-        }
-    }
-
     fn size(&mut self, plan: &mut Plan, data: &DataSet, schemas: u32, threads: u32) {
-        if schemas == 0 || schemas > SCHEMAS_MAX {
+        if schemas == 0 {
             self.problem("SCHEMAS", format!("{schemas} schemas: the range is 1 to {SCHEMAS_MAX}"));
         } else if schemas > data.schemas {
             self.problem(
@@ -86,14 +65,14 @@ impl Check<'_> {
             );
         }
         let sessions = u64::from(schemas) * u64::from(threads);
-        if threads == 0 || sessions > SESSIONS_MAX {
+        if sessions > SESSIONS_MAX {
             self.problem(
                 "THREADS_PER_SCHEMA",
                 format!("{schemas} schemas x {threads} threads: a run takes 1 to {SESSIONS_MAX} sessions"),
             );
         }
-        let asked = self.int("BLOCK_SZ").unwrap_or(data.block_bytes);
-        if self.given("BLOCK_SZ") && asked != data.block_bytes {
+        let asked = self.settings.int("BLOCK_SZ");
+        if self.settings.is_given("BLOCK_SZ") && asked != data.block_bytes {
             self.problem(
                 "BLOCK_SZ",
                 format!(
@@ -108,12 +87,12 @@ impl Check<'_> {
 
     /// SESSIONS in all instead of so many per schema. Schemas beyond them are not used.
     fn sessions(&mut self, plan: &mut Plan) {
-        let Some(sessions) = self.int("SESSIONS") else {
+        let Some(sessions) = self.settings.whole("SESSIONS") else {
             return;
         };
-        let sessions = u32::try_from(sessions).unwrap_or(u32::MAX);
-        let by_both = ["SESSIONS", "THREADS_PER_SCHEMA"]
-            .map(|name| self.find(name).is_some_and(|found| found.origin == Origin::CommandLine));
+        let sessions = sessions as u32;
+        let by_both =
+            ["SESSIONS", "THREADS_PER_SCHEMA"].map(|name| self.settings.get(name).origin == Origin::CommandLine);
         if by_both == [true, true] {
             self.problem(
                 "SESSIONS",
@@ -131,7 +110,7 @@ impl Check<'_> {
 
     fn scale(&mut self, plan: &mut Plan, data: &DataSet) {
         let asked = self.settings.blocks("SCALE", data.block_bytes);
-        if let (true, Some(asked)) = (self.given("SCALE"), asked) {
+        if let (true, Some(asked)) = (self.settings.is_given("SCALE"), asked) {
             plan.scale = asked;
         }
         if plan.scale > data.scale_blocks {
@@ -145,8 +124,8 @@ impl Check<'_> {
             );
         }
         plan.work_unit = self.settings.int("WORK_UNIT") as u32;
-        plan.update_work_unit = self.int("UPDATE_WORK_UNIT").map_or(plan.work_unit, |width| width as u32);
-        let minimum = SCALE_MIN.max(u64::from(plan.work_unit));
+        plan.update_work_unit = self.settings.int("UPDATE_WORK_UNIT") as u32;
+        let minimum = LEAST_SCALE_BLOCKS.max(u64::from(plan.work_unit));
         if plan.scale < minimum && plan.scale < data.scale_blocks {
             self.problem(
                 "SCALE",
@@ -168,22 +147,22 @@ impl Check<'_> {
 
     fn rules(&mut self, plan: &mut Plan) {
         let settings = self.settings;
-        if settings.text("COMPAT").eq_ignore_ascii_case("slob253") {
+        if settings.text("COMPAT") == "slob253" {
             plan.compat = Compat::Slob253;
         }
-        plan.mix = match settings.text("MIX").to_ascii_lowercase().as_str() {
+        plan.mix = match settings.text("MIX") {
             "bernoulli" => Mix::Bernoulli,
             "slob253" => Mix::Slob253,
-            _ if plan.compat == Compat::Slob253 && !self.given("MIX") => Mix::Slob253,
+            _ if plan.compat == Compat::Slob253 && !self.settings.is_given("MIX") => Mix::Slob253,
             _ => Mix::Exact,
         };
-        if settings.text("EDGE").eq_ignore_ascii_case("wrap") {
+        if settings.text("EDGE") == "wrap" {
             plan.edge = Edge::Wrap;
         }
-        if settings.text("REDO_STRESS").eq_ignore_ascii_case("heavy") {
+        if settings.text("REDO_STRESS") == "HEAVY" {
             plan.redo_stress = RedoStress::Heavy;
         }
-        plan.commit_every = self.int("COMMIT_EVERY").unwrap_or(1).max(1);
+        plan.commit_every = settings.int("COMMIT_EVERY");
         plan.hot_schema_frequency = settings.int("HOT_SCHEMA_FREQUENCY");
     }
 
@@ -204,7 +183,8 @@ impl Check<'_> {
             }
         }
         let no_scan_table = plan.scan_blocks == 0
-            || self.given("SCAN_TABLE_SZ") && self.settings.blocks("SCAN_TABLE_SZ", plan.block_bytes) == Some(0);
+            || self.settings.is_given("SCAN_TABLE_SZ")
+                && self.settings.blocks("SCAN_TABLE_SZ", plan.block_bytes) == Some(0);
         if plan.scan_pct > 0 && no_scan_table {
             self.problem(
                 "SCAN_PCT",
@@ -219,26 +199,16 @@ impl Check<'_> {
     fn time(&mut self, plan: &mut Plan) {
         plan.run_time_ns = self.settings.ns("RUN_TIME");
         plan.work_loop = self.settings.int("WORK_LOOP");
-        let cap = self.find("MAX_RUN_TIME").map_or(0, |_| self.settings.ns("MAX_RUN_TIME"));
+        let cap = self.settings.ns("MAX_RUN_TIME");
         if plan.work_loop > 0 {
             // Fixed iterations govern alone (slob-method 2.2); the cap is the only clock.
             plan.run_time_ns = 0;
             plan.warmup_ns = 0;
             plan.max_run_time_ns = (cap > 0).then_some(cap);
         } else {
-            if plan.run_time_ns < NS_PER_S {
-                self.problem(
-                    "RUN_TIME",
-                    format!("RUN_TIME of {} s: at least 1 s is needed", plan.run_time_ns as f64 / NS_PER_S as f64),
-                );
-            }
-            plan.warmup_ns = if self.given("WARMUP") {
-                self.settings.ns("WARMUP")
-            } else {
-                (plan.run_time_ns / 10).min(WARMUP_DEFAULT_MAX_NS)
-            };
+            plan.warmup_ns = self.settings.ns("WARMUP");
         }
-        plan.rate_per_s = self.int("RATE").unwrap_or(0);
+        plan.rate_per_s = self.settings.int("RATE");
     }
 
     fn hot_spot(&mut self, plan: &mut Plan) {

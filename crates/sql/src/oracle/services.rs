@@ -7,8 +7,12 @@
 /// With several schemas all sessions of a schema share one service, schema k
 /// that of number ((k-1) mod max)+1; with one schema the sessions take turns,
 /// from number 1. Without a maximum everybody uses `base` itself.
-#[must_use]
-pub fn assign(base: &str, max: Option<u64>, schemas: u32, threads_per_schema: u32) -> (Vec<String>, Option<String>) {
+pub(super) fn assign(
+    base: &str,
+    max: Option<u64>,
+    schemas: u32,
+    threads_per_schema: u32,
+) -> (Vec<String>, Option<String>) {
     let mut services = Vec::new();
     for schema in 0..u64::from(schemas) {
         for thread in 0..u64::from(threads_per_schema) {
