@@ -165,7 +165,8 @@ fn statements_that_others_stop_are_counted_by_class() {
     };
     let place = Place::new();
     prepare(&place, &server.url());
-    // Any two ranges of so many of the 1000 keys meet.
+    // Any two ranges of so many of the 1000 keys meet. Operations are counted, not seconds: a busy host may have none in a second.
+    let work_loop = ["--warmup", "0", "-o", "run", "--format", "full", "--set"];
     let one_schema = ["-s", "1", "-t", "4", "--set", "UPDATE_PCT=100", "--set", "UPDATE_WORK_UNIT=600"];
     // Sessions that change the same rows as a serial order would have it.
     server.query(&[
@@ -174,7 +175,7 @@ fn statements_that_others_stop_are_counted_by_class() {
     ]);
     // On a host that gives them one CPU in turn they would hardly meet in time: so all of them wait for a stranger first.
     let stranger = Stranger::holding(&server, "select count(*) from (select 1 from assay.cf1_1 for update) x", 600);
-    let run = place.start(&arguments("run", &server.url(), &[SHORT, &one_schema]));
+    let run = place.start(&arguments("run", &server.url(), &[&work_loop, &["WORK_LOOP=5"], &one_schema]));
     let run = run.until("the window begins", || place.measures("run"));
     std::thread::sleep(Duration::from_millis(500));
     drop(stranger);
@@ -187,7 +188,7 @@ fn statements_that_others_stop_are_counted_by_class() {
     server.query(&["vacuum (full, freeze, analyze) assay.cf1_1"]);
     // Locks held over several statements are taken in no order.
     let several = with(&one_schema, &["--set", "COMMIT_EVERY=8"]);
-    let ran = place.assay(&arguments("run", &server.url(), &[SHORT, &several]));
+    let ran = place.assay(&arguments("run", &server.url(), &[&work_loop, &["WORK_LOOP=40"], &several]));
     let found = record(&place);
     assert!(stopped(&found, "deadlock") > 0, "{}", found["driver"]);
     assert!(ran.code == 0 || ran.code == 4, "{}", ran.err);
