@@ -16,8 +16,8 @@ pub const PARAMS: &[ParamDef] = params! {
     "ORDERS_SCALE", Text, "1", "size of the data set: 1 is a million customers, about 15.9 million rows and 2 GB; \
      fractions to .001", flag ["scale"], of "orders-run orders-sweep orders-prepare";
     "ORDERS_SCHEMA", Text, "assay_orders", "schema (on MariaDB and MySQL: database) of the data set; assay creates it and \
-                                             refuses one that it did not make (not on Oracle, which uses the schema of the \
-                                             URL's user)";
+     refuses one that it did not make (not on Oracle, which uses the schema of the \
+     URL's user)";
     "ORDERS_INDEXES", Choice(&["all", "keys", "none"]), "all", "indexes of the data set: all, primary keys alone, none", flag ["indexes"], of "orders-prepare";
     "ORDERS_PARTITIONS", Choice(&["none", "hash", "composite"]), "none", "partitions of the six tables that grow: none, or by hash; \
      composite is refused", flag ["partitions"], of "orders-prepare";
@@ -26,8 +26,8 @@ pub const PARAMS: &[ParamDef] = params! {
         show";
     "ORDERS_MIX", Choice(PRESET_NAMES), "current", "weights of the transactions: current (2.7), classic (2.6), classic-client", flag ["mix"], of "orders-run orders-sweep";
     "ORDERS_MIX_DRAW", Choice(&["weighted", "deck"]), "weighted", "weighted: draw each transaction independently; deck: \
-                                                                    draw from a shuffled deck that contains each as often as \
-                                                                    its weight says, so that shares are exact";
+     draw from a shuffled deck that contains each as often as \
+     its weight says, so that shares are exact";
     "ORDERS_DISABLE", Text, "", "transactions that are not done, by short names: SQ,WQ,WA", flag ["disable"], of "orders-run orders-sweep";
     "ORDERS_ENABLE", Text, "", "transactions that are done although the mix has them off", flag ["enable"], of "orders-run orders-sweep";
     "ORDERS_FORM", Choice(&["server", "client"]), "server", "where a transaction is put together: server, a function is called for it; client, each \
@@ -150,7 +150,7 @@ impl Asked {
         if inter.is_some() && settings.int("RATE") > 0 {
             return Err(EngineError::Usage(
                 "RATE fixes when each transaction is due, so pauses between transactions have no effect: leave \
-                 THINK_INTER_MAX or RATE out"
+     THINK_INTER_MAX or RATE out"
                     .to_owned(),
             ));
         }
@@ -159,7 +159,7 @@ impl Asked {
         if queue_limit > 0 && !shared {
             return Err(EngineError::Usage(
                 "QUEUE_LIMIT limits the queue that all sessions share under a rate: give RATE too and leave \
-                 ARRIVALS_QUEUE=session out, or leave QUEUE_LIMIT out"
+     ARRIVALS_QUEUE=session out, or leave QUEUE_LIMIT out"
                     .to_owned(),
             ));
         }
@@ -206,7 +206,7 @@ pub fn partitions(settings: &Settings) -> Result<u32, EngineError> {
         "hash" => Ok(settings.int("ORDERS_PARTITION_COUNT") as u32),
         "composite" => Err(EngineError::Usage(
             "ORDERS_PARTITIONS=composite (ranges of a million order ids, cut by hash) is not supported: a run would \
-             have to create ranges for its new orders; give hash or none"
+     have to create ranges for its new orders; give hash or none"
                 .to_owned(),
         )),
         _ => Ok(0),

@@ -12,11 +12,11 @@ pub(super) const PARAMS: &[ParamDef] = params! {
     "DRIVER_THREADS", Int(0, 1024), "0", "threads that drive the sessions of LOOP=client; 0: one per session, \
      at most one per CPU" => Platform;
     "COMMIT_MODE", Choice(&["default", "sync", "write", "none"]), "default", "of a throw-away server: sync, each commit is \
-                                                                               durable; write, written at each commit and \
-                                                                               synced once a second; none, both once a \
-                                                                               second (innodb_flush_log_at_trx_commit 1, 2, \
-                                                                               0); default: the server's setting. assay \
-                                                                               changes no other server" => Work("durability");
+     durable; write, written at each commit and \
+     synced once a second; none, both once a \
+     second (innodb_flush_log_at_trx_commit 1, 2, \
+     0); default: the server's setting. assay \
+     changes no other server" => Work("durability");
     "MYSQL_DEFAULTS_FILE", Text, "", "file of options (groups client and assay) that says what the URL does not; default: \
      /etc/my.cnf, /etc/mysql/my.cnf, ~/.my.cnf";
     "MYSQL_LOAD", Choice(&["auto", "local", "insert"]), "auto", "how assay loads rows: local, LOAD DATA LOCAL from \
