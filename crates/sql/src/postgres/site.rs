@@ -2,7 +2,7 @@
 //!
 //! Everything attached to a table (triggers, rules, policies, expressions, types) is code of the table's owner, and
 //! runs with the rights of whoever uses the table. So assay uses no table that has any of these. All objects must
-//! belong to the role that owns the marker, and a different role acts as the owner as far as the server allows.
+//! belong to the role that owns the marker. A session of another role acts as the owner if the server allows it.
 
 use super::conninfo::ConnectOptions;
 use super::layout::{COLUMN_TYPES, Names, literal, quote};
