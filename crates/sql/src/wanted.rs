@@ -156,7 +156,7 @@ impl<X: Own> Wanted<X> {
                 };
                 let steps = [more("remove", &self.drop), more("verify", &self.verify), more("load", &self.load)];
                 let steps: Vec<String> = steps.into_iter().flatten().collect();
-                format!("{resume}{}, so that there are {}", steps.join(", "), self.schemas)
+                format!("{resume}{}, {} in total", steps.join(", "), self.schemas)
             }
         }
     }

@@ -72,7 +72,7 @@ impl Marker {
         let marker: Option<Self> = serde_json::from_str(comment).ok();
         let Some(marker) = marker.filter(|marker| marker.what == WHAT) else {
             return Err(EngineError::Unusable(format!(
-                "{place} exists, but assay did not make it for order entry (it has no mark of assay): {other}"
+                "{place} exists, but assay did not make it for order entry (it has no marker of assay): {other}"
             )));
         };
         match marker.version {

@@ -81,7 +81,7 @@ fn lines(connection: &mut Connection, names: &Names, ours: &Ours) -> Result<Vec<
     let size = size.rows.into_iter().flatten().flatten().next();
     let marked = &ours.marked;
     let schema = match (goes_with_it(ours), marked.marker.own.made_schema) {
-        (true, _) => format!("{} (goes too)", names.schema()),
+        (true, _) => format!("{} (also removed)", names.schema()),
         (false, true) => format!("{} (stays: it contains {})", names.schema(), ours.marked.foreign.join(", ")),
         (false, false) => format!("{} (stays: it existed before)", names.schema()),
     };

@@ -27,6 +27,6 @@ pub(crate) fn summed_up<S, X: Own>(
         Err(why) => text("checkpoint_s", label, format!("n/a ({why})")),
     });
     lines.extend(findings.lines());
-    lines.push(decimal("total_s", "Time in all, s", begun.elapsed().as_secs_f64()));
+    lines.push(decimal("total_s", "Total time, s", begun.elapsed().as_secs_f64()));
     Ok(lines)
 }

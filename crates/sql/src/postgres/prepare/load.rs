@@ -65,7 +65,7 @@ pub(in crate::postgres) fn run(
     }
     lines.extend(checkpoint);
     lines.extend(findings.lines());
-    lines.push(decimal("total_s", "Time in all, s", begun.elapsed().as_secs_f64()));
+    lines.push(decimal("total_s", "Total time, s", begun.elapsed().as_secs_f64()));
     Ok(lines)
 }
 

@@ -176,7 +176,7 @@ impl Connection {
             SessionAttrs::ReadWrite if self.is_read_only()? => Some("is read-only"),
             SessionAttrs::ReadOnly if !self.is_read_only()? => Some("takes writes"),
             SessionAttrs::Primary if self.in_recovery()? => Some("is a hot standby"),
-            SessionAttrs::Standby if !self.in_recovery()? => Some("is no hot standby"),
+            SessionAttrs::Standby if !self.in_recovery()? => Some("is not a hot standby"),
             _ => None,
         })
     }
