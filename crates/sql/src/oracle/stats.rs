@@ -320,10 +320,10 @@ impl ServerStats {
 
     /// What the run's sessions do, from V$SESSION; false if no query was made.
     pub(super) fn look(&self, sids: &HashMap<u32, usize>, sessions: &mut [Doing]) -> bool {
-        // With several instances, session numbers are ambiguous.
         let Ok(mut looker) = self.look.try_lock() else {
             return false;
         };
+        // With several instances, session numbers are ambiguous.
         if self.views.global {
             return false;
         }
