@@ -1,5 +1,5 @@
-//! Sessions whose driver waits for each answer in its socket: a thread each. What a database does for one is its
-//! [`Client`]; ranges, transactions, counts and lost connections are the same for all.
+//! Drives sessions whose driver blocks in the socket until each answer arrives: one thread each. A [`Client`] contains
+//! what is specific to a database; key ranges, transactions, counters and lost connections are handled here for all.
 
 use crate::counted::Counted;
 use crate::lost::{closed, lost, probed};
@@ -11,32 +11,32 @@ use assay_run::engine::{Completion, Driver, EngineError, Op, OpError, Outcome, S
 use assay_run::plan::Plan;
 use std::time::Duration;
 
-/// Keys, first and last.
+/// First and last key, both included.
 pub(crate) type Keys = (u64, u64);
 
-/// Why an operation came to nothing.
+/// Why an operation failed.
 pub(crate) struct Failed {
     pub(crate) error: OpError,
-    /// The connection is gone.
+    /// The connection is lost.
     pub(crate) fatal: bool,
 }
 
-/// What a database does for a session, on a connection of its own.
+/// The operations a database implements for a session, on the session's own connection.
 pub(crate) trait Client {
-    /// Rows of these keys.
+    /// Reads the rows of these keys.
     fn select(&mut self, schema: u32, keys: Keys) -> Result<u64, Failed>;
 
-    /// Changes the rows of these keys to `content`, column by column; with `commit` that is the whole transaction.
+    /// Changes the rows of these keys to `content`, column by column. With `commit`, this update is the whole transaction.
     fn update(&mut self, schema: u32, keys: Keys, content: &[u8], commit: bool) -> Result<u64, Failed>;
 
-    /// Every row of the scan table.
+    /// Reads every row of the scan table.
     fn scan(&mut self, schema: u32) -> Result<u64, Failed>;
 
     fn commit(&mut self) -> Result<(), Failed>;
 
     fn rollback(&mut self) -> Result<(), Failed>;
 
-    /// Operations of a slice that the server performs by itself; 0: none (LOOP=client).
+    /// Operations of a slice that the server performs by itself; 0 if it performs none (LOOP=client).
     fn slice_ops(&self) -> usize {
         0
     }
@@ -44,19 +44,19 @@ pub(crate) trait Client {
     /// Has the server perform a slice.
     ///
     /// # Errors
-    /// Nothing of it was done, or nobody knows what.
+    /// The slice was not performed, or its outcome is unknown.
     fn slice(&mut self, clock: &Clock, slice: Slice<'_>) -> Result<SliceDone, Failed>;
 }
 
 /// One session of a run.
 pub(crate) struct Session<C> {
-    /// From 1.
+    /// Counted from 1.
     number: u32,
     client: Option<C>,
     in_transaction: bool,
     counted: Counted,
     content: Vec<u8>,
-    /// Why it cannot continue.
+    /// Why the session cannot continue.
     lost: Option<String>,
 }
 
@@ -72,7 +72,7 @@ impl<C: Client> Session<C> {
         }
     }
 
-    /// One untimed operation: it must touch as many rows as it asks for.
+    /// Performs one untimed operation, which must touch as many rows as it requests.
     pub(crate) fn probe(&mut self, plan: &Plan, home: u32) -> Result<(), EngineError> {
         let width = plan.select_width();
         let op = Op::Select { schema: home, first_key: 1, width };
@@ -86,7 +86,7 @@ impl<C: Client> Session<C> {
         self.client.as_mut().ok_or_else(|| Failed { error: closed(number), fatal: false })
     }
 
-    /// One operation, from request to answer; the rows it touched.
+    /// Performs one operation, from request to answer, and returns the number of rows it touched.
     fn perform(&mut self, plan: &Plan, columns: usize, op: &Op) -> Result<u64, OpError> {
         let done = match *op {
             Op::Select { schema, first_key, width } => self.select(plan, schema, (first_key, width)),
@@ -153,7 +153,7 @@ impl<C: Client> Session<C> {
         Ok(rows)
     }
 
-    /// Commits what COMMIT_EVERY left open.
+    /// Commits the updates that COMMIT_EVERY left uncommitted.
     fn end_transaction(&mut self) {
         if !std::mem::take(&mut self.in_transaction) {
             return;
@@ -164,7 +164,7 @@ impl<C: Client> Session<C> {
         }
     }
 
-    /// Leaves no failed transaction behind; a connection that is gone is noted.
+    /// Rolls back a failed transaction; notes a lost connection.
     fn failed(&mut self, failed: Failed) -> OpError {
         self.counted.rollbacks += 1;
         self.in_transaction = false;
@@ -181,18 +181,18 @@ impl<C: Client> Session<C> {
     }
 }
 
-/// A range of keys, or the two parts of one that goes past the last key.
+/// Splits a range of keys that wraps past the last key into its two parts.
 fn ranges((first, width): (u64, u32), scale: u64) -> [Option<Keys>; 2] {
     let last = first + u64::from(width) - 1;
     [Some((first, last.min(scale))), (last > scale).then(|| (1, last - scale))]
 }
 
-/// The sessions of one thread: one, as a rule.
+/// The sessions of one thread, usually one.
 pub(crate) struct Sessions<'a, C: Client, T: Cancel> {
     pub(crate) plan: &'a Plan,
     pub(crate) clock: &'a Clock,
     pub(crate) backends: &'a Backends<T>,
-    /// Columns that an update changes.
+    /// Number of columns an update changes.
     pub(crate) columns: usize,
     pub(crate) sessions: Vec<Session<C>>,
 }
@@ -203,7 +203,7 @@ impl<C: Client, T: Cancel> Driver for Sessions<'_, C, T> {
         Submit::Done(Outcome { end_ns: self.clock.now_ns(), result })
     }
 
-    /// Nothing is ever queued: this only tells whether the thread can go on.
+    /// Nothing is ever queued: this only reports whether the thread can continue.
     fn reap(&mut self, _timeout: Duration, _out: &mut Vec<Completion>) -> Result<(), EngineError> {
         lost(&self.sessions, |one| (one.number, one.lost.as_deref()))
     }
@@ -232,7 +232,7 @@ impl<C: Client, T: Cancel> Driver for Sessions<'_, C, T> {
                     session.in_transaction = matches!(op, Op::Update { commit: false, .. })
                         || session.in_transaction && !matches!(op, Op::Update { .. });
                 }
-                // The server has taken the transaction back itself.
+                // The server has already rolled the transaction back.
                 Err(_) => session.in_transaction = false,
             }
         }
@@ -261,7 +261,7 @@ impl<C: Client, T: Cancel> Driver for Sessions<'_, C, T> {
     }
 }
 
-/// However the thread ends, nobody is asked to cancel what its sessions do.
+/// However the thread ends, its sessions can no longer be cancelled.
 impl<C: Client, T: Cancel> Drop for Sessions<'_, C, T> {
     fn drop(&mut self) {
         for session in &self.sessions {

@@ -1,5 +1,5 @@
-//! What verifying a server needs of a certificate beyond what the TLS library reports: which hash channel binding
-//! takes, the common name, whether there are alternative names, until when it is valid.
+//! Reads from a certificate what the TLS library does not report: the hash for channel binding, the common name,
+//! whether alternative names exist, and the validity period.
 //!
 //! Reads DER (X.690) of RFC 5280's `Certificate`; damaged input gives `None`, never a panic.
 
@@ -10,9 +10,9 @@ use sha2::{Digest, Sha256, Sha384, Sha512};
 mod oid {
     pub(super) const COMMON_NAME: &[u8] = &[0x55, 0x04, 0x03];
     pub(super) const ALTERNATIVE_NAMES: &[u8] = &[0x55, 0x1d, 0x11];
-    /// 1.2.840.113549.1.1: RSA; the last byte says with what.
+    /// 1.2.840.113549.1.1: RSA; the last byte selects the hash.
     pub(super) const RSA: &[u8] = &[0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x01];
-    /// 1.2.840.10045.4.3: ECDSA with SHA-2; the last byte says which.
+    /// 1.2.840.10045.4.3: ECDSA with SHA-2; the last byte selects the length.
     pub(super) const ECDSA_SHA2: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x03];
     /// 1.2.840.10045.4.1
     pub(super) const ECDSA_SHA1: &[u8] = &[0x2a, 0x86, 0x48, 0xce, 0x3d, 0x04, 0x01];
@@ -22,29 +22,29 @@ mod oid {
 
 const OBJECT: u8 = 0x06;
 
-/// The parts looked at.
+/// The parts of a certificate that are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Certificate<'a> {
     whole: &'a [u8],
     signature_algorithm: &'a [u8],
     /// Its `SubjectPublicKeyInfo`.
     pub(crate) key: &'a [u8],
-    /// Of the subject: its common names.
+    /// Common names of the subject.
     pub(crate) common_names: Vec<String>,
-    /// It names hosts (`subjectAltName`).
+    /// It has `subjectAltName`.
     pub(crate) has_alternative_names: bool,
-    /// First and last instant, `YYYYMMDDHHMMSS` in UTC.
+    /// Start and end of validity, `YYYYMMDDHHMMSS` in UTC.
     pub(crate) valid: (String, String),
 }
 
 impl<'a> Certificate<'a> {
-    /// Reads one.
+    /// Parses a certificate.
     pub(crate) fn read(der: &'a [u8]) -> Option<Self> {
         let (_, body, _) = element(der)?;
         let (_, signed, after) = element(body)?;
         let (_, signature_algorithm, _) = element(after)?;
         let mut rest = signed;
-        // [0] is the version; a certificate of version 1 has none.
+        // [0] is the version, which a version 1 certificate omits.
         if rest.first() == Some(&0xa0) {
             (_, _, rest) = element(rest)?;
         }
@@ -67,8 +67,8 @@ impl<'a> Certificate<'a> {
         })
     }
 
-    /// What binds authentication to this certificate (RFC 5929, `tls-server-end-point`): its hash by the algorithm of
-    /// its signature, SHA-256 for MD5 and SHA-1. None for signatures without a hash of their own (Ed25519).
+    /// Channel binding data (RFC 5929, `tls-server-end-point`): the certificate's hash by the algorithm of its
+    /// signature, with SHA-256 instead of MD5 and SHA-1. None for signatures without a separate hash (Ed25519).
     pub(crate) fn end_point(&self) -> Option<Vec<u8>> {
         let (kind, name, parameters) = element(self.signature_algorithm)?;
         if kind != OBJECT {
@@ -92,7 +92,7 @@ impl<'a> Certificate<'a> {
     }
 }
 
-/// The hash of an RSASSA-PSS signature: the first SHA-2 its parameters name; SHA-1, their default, counts as SHA-256.
+/// The hash of an RSASSA-PSS signature: the first SHA-2 in its parameters. SHA-1, the default, counts as SHA-256.
 fn pss_bits(parameters: &[u8]) -> u32 {
     let found = parameters.windows(oid::SHA2.len() + 1).find(|window| window.starts_with(oid::SHA2));
     match found.and_then(<[u8]>::last) {
@@ -102,7 +102,7 @@ fn pss_bits(parameters: &[u8]) -> u32 {
     }
 }
 
-/// Kind and body of the first element, and what follows it.
+/// Tag and body of the first element, and the bytes after it.
 pub(crate) fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (kind, rest) = bytes.split_first()?;
     let (first, rest) = rest.split_first()?;
@@ -119,7 +119,7 @@ pub(crate) fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     Some((*kind, body, rest))
 }
 
-/// Common names among the relative names of a subject.
+/// Common names in a subject's relative distinguished names.
 fn common_names(subject: &[u8]) -> Vec<String> {
     let mut names = Vec::new();
     let mut sets = subject;
@@ -160,14 +160,14 @@ fn instant(kind: u8, body: &[u8]) -> Option<String> {
     }
 }
 
-/// `YYYYMMDDHHMMSS` of an instant in seconds since 1970.
+/// Formats seconds since 1970 as `YYYYMMDDHHMMSS`.
 pub(crate) fn instant_of(seconds: u64) -> String {
     let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
     let instant = Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
     instant.strftime("%Y%m%d%H%M%S").to_string()
 }
 
-/// Whether a name of a certificate (`*.example.com` takes one label) is that of a host.
+/// Whether a name in a certificate (`*.example.com` matches one label) matches a host.
 pub(crate) fn name_matches(pattern: &str, host: &str) -> bool {
     let (pattern, host) = (pattern.to_ascii_lowercase(), host.to_ascii_lowercase());
     match pattern.strip_prefix("*.") {

@@ -1,28 +1,28 @@
-//! What verifying a data set reads and finds.
+//! What verification of a data set reads and finds.
 
 use assay_measure::config::Settings;
 use assay_measure::record::Figure;
 use assay_run::dataset::lines::{count, decimal, text};
 use assay_run::engine::{EngineError, Line};
 
-/// Where the rank correlation of key and place says something.
+/// Fewest rows for which the rank correlation of key and row position is meaningful.
 const SCATTER_ROWS: u64 = 10_000;
-/// Most it may be.
+/// Highest absolute correlation of a scattered table.
 const CORRELATION_MAX: f64 = 0.05;
 
-/// What is read.
+/// How much a check reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// Right after the load: nothing that is read may have to be written again.
+    /// Right after the load: read nothing in a way that dirties pages.
     Loaded,
-    /// The definitions, the index, and what little more a database's folder says.
+    /// Definitions, the index, and the few other reads that each database adds.
     Sampled,
     /// Every row.
     Full,
 }
 
 impl Level {
-    /// Of the parameter `CHECK`.
+    /// The level that the parameter `CHECK` sets.
     pub(crate) fn asked(settings: &Settings) -> Self {
         match settings.text("CHECK") {
             "sampled" => Self::Sampled,
@@ -31,7 +31,7 @@ impl Level {
     }
 }
 
-/// A figure of a check: a key and a label as lines have them.
+/// A figure of a check, with the key and label of its line.
 #[derive(Clone, Debug)]
 struct Found {
     name: (&'static str, &'static str),
@@ -39,22 +39,22 @@ struct Found {
     over_schemas: fn(&Figure, &Figure) -> Figure,
 }
 
-/// What was found, over all schemas, in the order in which the check of one says it.
+/// Figures over all schemas, in the order in which a check reports them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Findings(Vec<Found>);
 
 impl Findings {
-    /// Adds a figure that adds up over schemas.
+    /// Adds a figure that is summed over schemas.
     pub(crate) fn sum(&mut self, key: &'static str, label: &'static str, figure: impl Into<Figure>) {
         self.put(key, label, figure.into(), Figure::plus);
     }
 
-    /// Adds one of which the smallest counts.
+    /// Adds a figure whose minimum is kept.
     pub(crate) fn least(&mut self, key: &'static str, label: &'static str, figure: impl Into<Figure>) {
         self.put(key, label, figure.into(), |a, b| if a.value() <= b.value() { a.clone() } else { b.clone() });
     }
 
-    /// Adds one of which the largest in size counts; n/a where one of them is.
+    /// Adds a figure whose largest absolute value is kept; n/a if any schema's value is n/a.
     pub(crate) fn most(&mut self, key: &'static str, label: &'static str, figure: impl Into<Figure>) {
         self.put(key, label, figure.into(), |a, b| match (a.value(), b.value()) {
             (Some(left), Some(right)) if left.abs() < right.abs() => b.clone(),
@@ -67,7 +67,7 @@ impl Findings {
         self.0.push(Found { name: (key, label), figure, over_schemas: over });
     }
 
-    /// Adds those of other schemas.
+    /// Merges the figures of other schemas.
     pub(crate) fn merge(&mut self, more: &Self) {
         if self.0.is_empty() {
             self.0.clone_from(&more.0);
@@ -78,7 +78,7 @@ impl Findings {
         }
     }
 
-    /// For people and JSON.
+    /// Lines for text and JSON output.
     pub(crate) fn lines(&self) -> Vec<Line> {
         let line = |Found { name: (key, label), figure, .. }: &Found| match figure {
             Figure::Count(value) => count(key, label, *value),
@@ -89,31 +89,31 @@ impl Findings {
     }
 }
 
-/// A table is not as it was loaded.
+/// The error for a table that differs from what was loaded.
 pub(crate) fn damaged(table: &str, what: &str) -> EngineError {
     EngineError::Damaged(format!(
         "{table}: {what}; the data set differs from what assay loaded: run `assay destroy`, then `assay prepare`"
     ))
 }
 
-/// The rank correlation of key and place in a table of so many rows, all of them read, as the server says it; n/a where there are too few rows
-/// for it to say anything.
+/// The server's rank correlation of key and row position, in a table of which all `rows` were read; n/a if the table
+/// has too few rows for a meaningful value.
 ///
 /// # Errors
-/// `Damaged`: keys follow their places, or nobody knows.
+/// `Damaged`: row positions follow the key order, or the correlation is unknown.
 pub(crate) fn scattered(table: &str, rows: u64, correlation: Option<&str>) -> Result<Figure, EngineError> {
     let number = correlation.and_then(|text| text.trim().parse::<f64>().ok()).filter(|number| number.is_finite());
     let few = rows < SCATTER_ROWS;
     match number {
         Some(number) if few || number.abs() <= CORRELATION_MAX => Ok(Figure::decimal(number)),
         Some(number) => {
-            let what = format!("keys are in the order of their places: rank correlation {number:.3}");
+            let what = format!("rows are stored in key order: rank correlation {number:.3}");
             Err(damaged(table, &what))
         }
         None if few => Ok(Figure::na("too few rows")),
         None => {
             let said = correlation.unwrap_or("NULL");
-            let what = format!("the server's rank correlation of key and place is no number: {said}");
+            let what = format!("the server's rank correlation of key and place is not a number: {said}");
             Err(damaged(table, &what))
         }
     }

@@ -1,10 +1,10 @@
-//! What a command claims a data set for: runs share it, every other command has it alone.
+//! Claims on a data set: runs share one, every other command needs it exclusively.
 
 use assay_run::engine::{EngineError, Remarks};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How [`Purpose::Series`] is called.
+/// Display name of [`Purpose::Series`].
 pub(crate) const SERIES: &str = "series of runs";
 
 /// What a claim is for.
@@ -12,18 +12,18 @@ pub(crate) const SERIES: &str = "series of runs";
 pub(crate) enum Purpose {
     /// Shared with other runs.
     Run,
-    /// Shared too: of a sweep or of repeats, between whose runs nobody may remove the data set. It is no load itself.
+    /// Shared. Held by a sweep or by repeats, so that nobody removes the data set between their runs; not a load itself.
     Series,
-    /// Alone.
+    /// Exclusive.
     Prepare,
-    /// Alone: a run would change what is being read.
+    /// Exclusive: a run would change what the check reads.
     Check,
-    /// Alone.
+    /// Exclusive.
     Destroy,
 }
 
 impl Purpose {
-    /// For people.
+    /// Display name.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Run => "run",
@@ -34,15 +34,15 @@ impl Purpose {
         }
     }
 
-    /// Whether others that share may have it at the same time.
+    /// Whether several holders may have it at the same time.
     pub(crate) fn shares(self) -> bool {
         matches!(self, Self::Run | Self::Series)
     }
 }
 
-/// What `find` reads of a data set that the caller has not claimed. A data set is made and removed in several steps, and between
-/// two of them its marker looks damaged, or its tables nobody's. So what is wrong is read again under a claim, where nobody
-/// else is at work; `claim` is `None` where there is nothing to claim.
+/// Reads with `find` a data set that the caller has not claimed. prepare and destroy take several steps, between which
+/// the marker looks damaged or the tables look foreign. So after an error it reads again under a claim, while no other
+/// command can change the data set. `claim` returns `None` if nothing can be claimed.
 ///
 /// # Errors
 /// Those of `find` and `claim`.
@@ -60,26 +60,26 @@ pub(crate) fn settled<T, C>(
     }
 }
 
-/// The claim of a run, as one reading after the other shows it.
+/// The claim of a run, followed over several readings.
 #[derive(Debug)]
 pub(crate) struct Company {
     own: u64,
     begun: Instant,
-    /// By session: what it is called, seen from, until.
+    /// By session: its name, and when it was first and last seen.
     others: BTreeMap<u64, (String, Duration, Duration)>,
-    /// When it was first seen to be gone.
+    /// When the claim was first seen to be lost.
     lost: Option<Duration>,
-    /// It was given back: that it is gone then is no loss.
+    /// The claim was released, so its absence is not a loss.
     ended: bool,
 }
 
 impl Company {
-    /// Of the claim that this session holds.
+    /// Follows the claim that this session holds.
     pub(crate) fn of(own: u32) -> Self {
         Self { own: own.into(), begun: Instant::now(), others: BTreeMap::new(), lost: None, ended: false }
     }
 
-    /// Takes the holders of a reading, and what each is called beside its number.
+    /// Notes the holders found by a reading, with the name of each.
     pub(crate) fn note(&mut self, holders: impl IntoIterator<Item = (u64, String)>) {
         let now = self.begun.elapsed();
         let mut is_held = self.ended;
@@ -95,12 +95,12 @@ impl Company {
         }
     }
 
-    /// The claim is given back.
+    /// Notes that the claim is released.
     pub(crate) fn end(&mut self) {
         self.ended = true;
     }
 
-    /// What the record has to say of it.
+    /// Adds remarks on shared use and on a lost claim to the record.
     pub(crate) fn remark(&self, remarks: &mut Remarks) {
         for (id, (name, from, until)) in &self.others {
             remarks.warnings.push(format!(

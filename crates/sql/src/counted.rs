@@ -1,4 +1,4 @@
-//! What a session of a run has done.
+//! Counters of a session.
 
 use assay_measure::counter_catalog;
 use assay_measure::snapshot::StatSet;
@@ -8,9 +8,9 @@ use assay_run::engine::Op;
 /// Cumulative.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
-    /// Rows that operations touched.
+    /// Rows touched by operations.
     pub(crate) visited: u64,
-    /// Rows that updates changed.
+    /// Rows changed by updates.
     pub(crate) changed: u64,
     pub(crate) scans: u64,
     pub(crate) commits: u64,
@@ -18,7 +18,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// Counts an operation that the server performed by itself, with its own commit; `None` is one that failed.
+    /// Counts an operation that the server performed and committed by itself; `None` means it failed.
     pub(crate) fn sliced(&mut self, op: &Op, rows: Option<u64>) {
         let Some(rows) = rows else {
             self.rollbacks += 1;
@@ -35,7 +35,7 @@ impl Counted {
         }
     }
 
-    /// Adds it to what the driver's other sessions did; an update changes so many columns of a row.
+    /// Adds these counts to those of the driver's other sessions; `columns` is the number of columns an update changes in each row.
     pub(crate) fn add_to(&self, into: &mut StatSet, columns: usize) {
         into.add(counter_catalog::ROWS_VISITED, self.visited);
         into.add(counter_catalog::ROWS_CHANGED, self.changed);

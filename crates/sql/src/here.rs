@@ -1,5 +1,5 @@
-//! What a report says about a server that may run on this host: where it is, which devices hold its files, what the
-//! kernel charged to it.
+//! Facts about a server that may run on this host: where it runs, the devices that hold its files, and what the kernel
+//! charged to it.
 
 use crate::procs::{Io, Sum};
 use assay_measure::counter_catalog::{
@@ -10,10 +10,10 @@ use assay_measure::facts::SERVER_HOST;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
 use std::path::Path;
 
-/// Key of the counters read here.
+/// Key of the counters read from `/proc`.
 pub(crate) const SOURCE: &str = "proc";
 
-/// Counters of a server that only its own host can read.
+/// Counters of a server that can be read only on its own host.
 pub(crate) const CHARGED: [Stat; 8] = [
     SERVER_DEVICE_READ_BYTES,
     SERVER_DIRTIED_BYTES,
@@ -25,7 +25,7 @@ pub(crate) const CHARGED: [Stat; 8] = [
     SERVER_OTHER_CPU,
 ];
 
-/// Whether the server is here, by what evidence or why not.
+/// Whether the server runs on this host: the evidence, or why not.
 pub(crate) fn server_host(found: Result<&str, &str>) -> Fact {
     SERVER_HOST.fact(match found {
         Ok(evidence) => format!("same host: {evidence}"),
@@ -43,7 +43,7 @@ pub(crate) fn device_facts(directory: Result<&Path, &str>) -> Vec<Fact> {
     facts.map(|(name, value)| Fact::new(&format!("device_{name}"), value)).collect()
 }
 
-/// Says of all these counters that nobody here can read them.
+/// Marks all these counters as unreadable from this host.
 pub(crate) fn unseen(into: &mut StatSet) {
     for stat in CHARGED {
         into.put(stat, Reading::Na("unknowable".to_owned()), SOURCE);
@@ -51,7 +51,7 @@ pub(crate) fn unseen(into: &mut StatSet) {
 }
 
 impl Sum {
-    /// A figure of its I/O.
+    /// A figure of the server's I/O.
     pub(crate) fn io(&self, value: fn(&Io) -> u64) -> Reading {
         match &self.io {
             Ok(io) => Reading::Count(value(io)),
@@ -59,7 +59,7 @@ impl Sum {
         }
     }
 
-    /// Puts all counters; where the CPU of `ours`, or of all `others`, cannot be told apart, that is why.
+    /// Puts all counters; `ours` and `others` say why the CPU time of our sessions, or of all others, cannot be told apart.
     pub(crate) fn put(&self, into: &mut StatSet, ours: Option<&String>, others: Option<&String>) {
         let cpu = |ns: u64, unknown: Option<&String>| match (self.has_cpu, unknown) {
             (false, _) => Reading::Na("absent: /proc/<pid>/schedstat".to_owned()),

@@ -1,13 +1,12 @@
-//! Bytes that a server has sent and no reader has taken yet, in a buffer that is kept.
+//! A reusable buffer of bytes that were received and not yet consumed.
 
 use std::io::{Error, ErrorKind, Read};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Bytes asked of the socket at once; answers of the loop are far smaller.
+/// Bytes requested from the socket at once; answers of the loop are far smaller.
 const READ_BYTES: usize = 16 * 1024;
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Input {
     bytes: Vec<u8>,
@@ -16,24 +15,25 @@ pub(crate) struct Input {
 }
 
 impl Input {
-    /// What was taken last lies here until more is asked for.
+    /// The bytes of the last `take`; valid until the next `fill`.
     pub(crate) fn at(&self, place: Range<usize>) -> &[u8] {
         &self.bytes[place]
     }
 
-    /// Bytes that wait.
+    /// Number of bytes not yet consumed.
     pub(crate) fn waiting(&self) -> usize {
         self.end - self.begin
     }
 
-    /// Takes bytes that wait.
+    /// Consumes bytes of the buffer.
     pub(crate) fn take(&mut self, bytes: usize) -> Range<usize> {
         let taken = self.begin..self.begin + bytes;
         self.begin = taken.end;
         taken
     }
 
-    /// Reads until so many bytes wait, and shows them. From `begun` on, or from the first byte, that may take no longer than `within`.
+    /// Reads until the buffer holds so many bytes, and returns them. `within` limits the time from `begun`, or from the
+    /// message's first byte, to its last.
     #[inline]
     pub(crate) fn fill(
         &mut self,
@@ -68,7 +68,7 @@ impl Input {
         Ok(&self.bytes[self.begin..self.begin + wanted])
     }
 
-    /// Room to read into. It grows with what has arrived, not with what is claimed.
+    /// Makes room to read into. The buffer grows with the bytes that arrive, not with the length a message claims.
     fn make_room(&mut self, wanted: usize) {
         if self.begin == self.end {
             (self.begin, self.end) = (0, 0);

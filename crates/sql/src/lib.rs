@@ -1,12 +1,15 @@
-//! Targets that are SQL servers: what any of them needs, and a folder for each.
+//! SQL servers as targets: what they share, and a folder for each server.
 //!
-//! `slob` is the life of SLOB's data set on any of them, `orders` what order entry needs. `claim` says what a data set is claimed for, `marked` what one says of itself and `wanted` what a load decides, `blocking` drives
-//! sessions that wait for each answer and `pipelined` those that ask and answer in two steps, `many` waits for several at once, [`temp`] makes and keeps throw-away servers, `place` says where a server is, [`patience`] how long its answers may
-//! take and `patient` where that is waited for, `reach`, `tls` and `stream` are the way to it, `input` is what it has sent, `certificate` what
-//! its certificate says, `turns` when a session may connect, `slices` how a loop in the server is timed, `looks` how often
-//! it is asked what it does, `published` how exact its counters are at a mark; `watch` ends statements that nobody waits for any more, `procs` reads what
-//! the kernel charged a server on this host with and `here` what is told of one, `counted` is what a session did, `checked` what a check found,
-//! `threads` load side by side, `lost` is what is said of sessions that cannot go on.
+//! `slob` manages SLOB's data set and `orders` that of order entry. `claim` locks a data set, `marked` describes its
+//! marker, `wanted` plans a load, `checked` collects what a check finds, and `threads` runs loaders side by side.
+//! `blocking` drives sessions that wait for each answer, `pipelined` sessions that send and receive in two steps;
+//! `many` waits for several of them at once, and `slices` times a loop inside the server. [`temp`] starts and keeps
+//! throw-away servers, and `place` says where a server is. [`patience`] bounds the time an answer may take, and
+//! `patient` enforces that on sockets. `reach`, `tls` and `stream` connect to a server, `input` buffers what it sends,
+//! `certificate` reads its certificate, and `turns` limits the connect rate. `looks` decides how often to query session
+//! activity, `published` says how exact the server's counters are at a mark, `watch` cancels abandoned statements,
+//! `procs` reads what the kernel charged a server on this host, `here` reports it, `counted` holds a session's
+//! counters, and `lost` formats errors of sessions that cannot continue.
 #![forbid(unsafe_code)]
 
 mod blocking;

@@ -1,21 +1,20 @@
-//! How often the collector asks a server what its sessions do: at every tick, or less often where a look costs too
-//! much.
+//! How often the collector queries the activity of a server's sessions: at every tick, or less often if a query is too
+//! expensive.
 
 use assay_measure::snapshot::Fact;
 use std::time::{Duration, Instant};
 
-/// A look may take this part of the distance of two looks.
+/// A query may take one part in this many of the interval.
 const SHARE: u32 = 5;
-/// Distance of two looks, and what it becomes where a look is too dear.
+/// Interval between queries, and the next ones to use if a query is too expensive.
 const STEPS: [Duration; 3] = [Duration::from_millis(100), Duration::from_millis(500), Duration::from_secs(1)];
-/// So many dear looks in a row and the next distance is taken.
+/// After so many expensive queries in a row, the next interval is used.
 const DEAR_MAX: u32 = 3;
-/// After a failure nobody tries again for this long.
+/// Pause after a failed query.
 const RETRY: Duration = Duration::from_secs(1);
-/// A tick may come a little early.
+/// Tolerance for a tick that comes early.
 const EARLY: Duration = Duration::from_millis(20);
 
-/// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Looks {
     failed: Option<Instant>,
@@ -30,7 +29,7 @@ pub(crate) struct Looks {
 }
 
 impl Looks {
-    /// Whether a look is due at this tick.
+    /// Whether a query is due at this tick.
     pub(crate) fn due(&self) -> bool {
         if self.failed.is_some_and(|since| since.elapsed() < RETRY) {
             return false;
@@ -38,13 +37,13 @@ impl Looks {
         self.last.is_none_or(|last| last.elapsed() + EARLY >= STEPS[self.step])
     }
 
-    /// The look that began then could not be had.
+    /// The query that started at `begun` failed.
     pub(crate) fn failed(&mut self, begun: Instant) {
         self.failures += 1;
         self.failed = Some(begun);
     }
 
-    /// The look that began then was had.
+    /// The query that started at `begun` succeeded.
     pub(crate) fn had(&mut self, begun: Instant) {
         let spent = begun.elapsed();
         self.failed = None;
@@ -59,7 +58,7 @@ impl Looks {
         }
     }
 
-    /// For the report: how often `what` was asked and what that took.
+    /// For the report: how many queries of `what` were made, and how long they took.
     pub(crate) fn fact(&self, what: &str) -> Fact {
         let mean = self.spent.as_secs_f64() * 1e3 / (self.looks.max(1) as f64);
         let mut value = format!(
@@ -74,7 +73,7 @@ impl Looks {
             ));
         }
         if self.failures > 0 {
-            value.push_str(&format!("; {} looks failed", self.failures));
+            value.push_str(&format!("; {} queries failed", self.failures));
         }
         Fact::new("activity_sampling", value)
     }

@@ -1,8 +1,8 @@
-//! Messages about sessions that do not work as they must.
+//! Errors of sessions that cannot continue.
 
 use assay_run::engine::{EngineError, OpError};
 
-/// Why a thread cannot go on; `of` tells a session's number, and why it has lost its connection.
+/// The error of the thread's first lost session; `of` returns a session's number and why it lost its connection.
 pub(crate) fn lost<S>(sessions: &[S], of: impl Fn(&S) -> (u32, Option<&str>)) -> Result<(), EngineError> {
     let lost = sessions.iter().find_map(|session| {
         let (number, why) = of(session);
@@ -12,12 +12,12 @@ pub(crate) fn lost<S>(sessions: &[S], of: impl Fn(&S) -> (u32, Option<&str>)) ->
     lost.map_or(Ok(()), Err)
 }
 
-/// Nothing can be asked any more.
+/// The session's connection is closed.
 pub(crate) fn closed(session: u32) -> OpError {
     OpError { class: "connection lost", text: format!("session {session} is closed"), retryable: false }
 }
 
-/// The first select must touch as many rows as it asks for.
+/// The first select must touch as many rows as it requests.
 pub(crate) fn probed(home: u32, width: u32, rows: u64) -> Result<(), EngineError> {
     if rows == u64::from(width) {
         return Ok(());

@@ -1,7 +1,7 @@
-//! Several sessions of one thread: requests go out as they come up, answers are taken as the sockets have them.
+//! Several sessions of one thread: sends requests as they arise, and takes answers in the order in which their sockets become readable.
 //!
-//! A server sends the answer to a request in one piece, when it has come to its end. So a socket that has something to
-//! read has (nearly) all of it, and the rest is waited for in the socket: no state of half an answer is kept.
+//! A server sends an answer in one piece after the request has completed. So a readable socket holds (nearly) the whole
+//! answer, and the code blocks in the socket for the rest: no parser state is kept for partial answers.
 
 use crate::patience::Wait;
 use assay_measure::clock::{Clock, NS_PER_S, Ns};
@@ -12,44 +12,43 @@ use rustix::io::Errno;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-/// Answers taken in one turn: few enough that the sessions whose answers came first need not wait long to go on.
+/// Most answers taken in one turn: small, so that the sessions answered first continue soon.
 const TOGETHER: usize = 16;
 
-/// Between two looks at sessions that wait for long.
+/// Time between two checks of sessions that have waited long.
 const LOOK_NS: Ns = NS_PER_S / 4;
 
-/// A session as it is waited for.
+/// A session that can be waited for.
 pub(crate) trait Talks {
-    /// What it was asked.
+    /// The request under way.
     type Asked: Copy;
 
-    /// The socket of its connection, while it has one.
+    /// The socket of the session's connection, while connected.
     fn socket(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Takes the answer to what was asked; the rows that the operation touched, or none: the operation has asked for more.
+    /// Takes the answer to a request: the rows the operation touched, or `None` if the operation has sent another request.
     fn answer(&mut self, asked: Self::Asked) -> Result<Option<u64>, OpError>;
 
-    /// The wait has gone on for a while. An error if it may not go on: what was asked came to nothing.
+    /// Called when a wait has gone on for a while. An error ends the wait, and the operation fails.
     fn may_wait(&mut self, wait: &mut Wait) -> Result<(), OpError>;
 }
 
-/// See the module.
 pub(crate) struct Many<T: Talks> {
     epoll: OwnedFd,
-    /// What each session waits for.
+    /// The request each session waits for.
     asked: Vec<Option<T::Asked>>,
-    /// How long, as far as it was looked at.
+    /// State of each wait at the last check.
     waits: Vec<Wait>,
-    /// When that was, ns of the clock.
+    /// When that check was, ns of the clock.
     looked_ns: Ns,
-    /// Sessions whose server spoke without being asked: a notice, or its goodbye. The thread does not read from them
-    /// until their next operation, which reads it.
+    /// Sessions whose server sent something unrequested: a notice, or the end of the connection. The session's next
+    /// operation reads it.
     spoke: Vec<bool>,
     events: Vec<epoll::Event>,
 }
 
 impl<T: Talks> Many<T> {
-    /// Listens to all of them.
+    /// Registers the sockets of all sessions.
     pub(crate) fn open(sessions: &[T]) -> Result<Self, EngineError> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(failed)?;
         let many = Self {
@@ -66,7 +65,7 @@ impl<T: Talks> Many<T> {
         Ok(many)
     }
 
-    /// What a session waits for.
+    /// The request a session waits for.
     pub(crate) fn waits_for(&self, tag: usize) -> Option<T::Asked> {
         self.asked[tag]
     }
@@ -85,12 +84,12 @@ impl<T: Talks> Many<T> {
             &self.epoll,
             socket,
             data,
-            // An answer is read to its end as soon as it is named, so its arrival alone is news.
+            // Each answer is read completely once its socket is reported, so edge triggering suffices.
             epoll::EventFlags::IN | epoll::EventFlags::ET,
         )
     }
 
-    /// A session was asked. The rows, if it has answered already.
+    /// Registers the request of a session. Returns the rows if the answer is already there.
     pub(crate) fn asked(&mut self, tag: Tag, session: &mut T, asked: T::Asked) -> Result<Option<u64>, OpError> {
         let tag = tag as usize;
         if !self.spoke[tag] {
@@ -103,12 +102,12 @@ impl<T: Talks> Many<T> {
                 break rows;
             }
         };
-        // If it is not heard again, its next operation waits in the socket as this one did.
+        // If it cannot be registered again, its next operation blocks in the socket as this one did.
         self.spoke[tag] = self.listen(tag, session).is_err();
         Ok(Some(rows))
     }
 
-    /// Takes the answers that are there, after waiting for the first one.
+    /// Takes the answers that have arrived, after waiting for the first one.
     pub(crate) fn reap(
         &mut self,
         sessions: &mut [T],
@@ -143,7 +142,7 @@ impl<T: Talks> Many<T> {
         Ok(())
     }
 
-    /// Ends a wait that may not go on.
+    /// Ends waits that must not go on.
     fn look(&mut self, sessions: &mut [T], clock: &Clock, out: &mut Vec<Completion>) {
         for (tag, session) in sessions.iter_mut().enumerate() {
             if self.asked[tag].is_none() {
@@ -155,17 +154,17 @@ impl<T: Talks> Many<T> {
                     tag: tag as Tag,
                     outcome: Outcome { end_ns: clock.now_ns(), result: Err(error) },
                 });
-                // The thread ends with it, and the others are counted as they are.
+                // This error ends the thread; its other sessions are counted as they stand.
                 return;
             }
         }
     }
 
-    /// Fills `events`. Whole milliseconds are waited for in one call, anything else exactly in two.
+    /// Fills `events`. Waits whole milliseconds in one call, any other time exactly, in two calls.
     fn wait(&mut self, timeout: Duration) -> Result<(), Errno> {
         self.events.clear();
-        // A server on this CPU first answers what it was asked: then one switch to us brings several answers. Elsewhere
-        // nobody else wants the CPU, and this costs a third of a microsecond.
+        // A server on this CPU answers all pending requests first, so one switch back to us brings several answers. If
+        // the server runs elsewhere, nothing else wants this CPU, and the call costs a third of a microsecond.
         std::thread::yield_now();
         let time = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: i64::from(timeout.subsec_nanos()) };
         let mut left = time;

@@ -1,6 +1,6 @@
-//! What a data set is, as a marker beside its tables says: values with a checksum, and which SLOB schemas are loaded.
+//! The marker beside a data set's tables: values with a checksum, and which SLOB schemas are loaded.
 //!
-//! How a database keeps them is its folder's business: the words of its SQL differ, what is said does not.
+//! Each database's folder decides how to store it: the SQL differs, the content does not.
 
 use assay_measure::config::Settings;
 use assay_run::dataset::lines::{count, text};
@@ -9,22 +9,22 @@ use assay_run::plan::Plan;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-/// Version of the marker and of everything it stands for.
+/// Version of the marker and of the data set it describes.
 pub(crate) const FORMAT: u32 = 1;
 
-/// What the data sets of one database have beside what all have.
+/// Marker values that only one database has.
 pub(crate) trait Own: Clone + Debug + Eq {
-    /// As the marker's table has it, in its order.
+    /// Values in the column order of the marker's table.
     fn values(&self) -> Vec<String>;
 
-    /// From these values, if they are as many as it has.
+    /// Parses these values; `None` if their number is wrong.
     fn parse(values: &[String]) -> Option<Self>;
 
-    /// Parameters that decide on it: what they ask for, and what it has.
+    /// Parameters that determine these values: name, requested value, actual value.
     fn asked(&self, settings: &Settings) -> Vec<(&'static str, String, String)>;
 }
 
-/// Nothing more.
+/// No further values.
 impl Own for () {
     fn values(&self) -> Vec<String> {
         Vec::new()
@@ -39,31 +39,31 @@ impl Own for () {
     }
 }
 
-/// As the table of a marker has a flag.
+/// Text of a flag in a marker's table.
 pub(crate) fn flag(value: bool) -> String {
     if value { "t" } else { "f" }.to_owned()
 }
 
-/// What a data set is.
+/// Description of a data set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Marker<X = ()> {
-    /// Drawn when it was made.
+    /// Random identifier, drawn at creation.
     pub(crate) data_set: u64,
-    /// Of the key order.
+    /// Seed of the key order.
     pub(crate) seed: u64,
-    /// The server's page.
+    /// Page size of the server.
     pub(crate) block_bytes: u64,
     /// Live rows of each `cf1`.
     pub(crate) scale: u64,
     /// Live rows of each `cf2`.
     pub(crate) scan_blocks: u64,
-    /// Columns hold random text, another for each row.
+    /// Columns contain random text, different in each row.
     pub(crate) obfuscate: bool,
-    /// Percent of each column that stays constant then.
+    /// With `obfuscate`: percent of each column that stays constant.
     pub(crate) compress_pct: u32,
     /// The index is unique.
     pub(crate) unique: bool,
-    /// What only this database has.
+    /// Values that only this database has.
     pub(crate) own: X,
 }
 
@@ -71,13 +71,13 @@ pub(crate) struct Marker<X = ()> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Marked<X = ()> {
     pub(crate) marker: Marker<X>,
-    /// When it was made, by the server's clock, UTC.
+    /// Creation time by the server's clock, UTC.
     pub(crate) created: String,
     /// SLOB schemas loaded and verified.
     pub(crate) loaded: BTreeSet<u32>,
-    /// SLOB schemas whose load has begun and not ended.
+    /// SLOB schemas whose load has begun but not ended.
     pub(crate) loading: BTreeSet<u32>,
-    /// Tables, routines and events that are not of it.
+    /// Tables, routines and events that do not belong to the data set.
     pub(crate) foreign: Vec<String>,
 }
 
@@ -90,14 +90,14 @@ impl<X> AsRef<Self> for Marked<X> {
 /// The rows of a table, as text.
 type Rows = [Vec<Option<String>>];
 
-/// Where a data set is, for people, and what to do where its marker is wrong.
+/// Where a data set is, for messages, and how to recover from a wrong marker.
 pub(crate) struct At<'a> {
     pub(crate) place: &'a str,
     pub(crate) way_out: &'a str,
 }
 
 impl<'a> At<'a> {
-    /// Tables that are removed one by one.
+    /// A place whose tables the user removes one by one.
     pub(crate) fn tables(place: &'a str) -> Self {
         let way_out = "remove them by hand";
         Self { place, way_out }
@@ -112,10 +112,10 @@ impl<'a> At<'a> {
 }
 
 impl<X: Own> Marked<X> {
-    /// What the column `format` says is a format of ours.
+    /// Accepts the content of the column `format` if it is a format of assay.
     ///
     /// # Errors
-    /// `Unusable`: a newer one; `Damaged`: none.
+    /// `Unusable`: a newer format; `Damaged`: not a format.
     pub(crate) fn known_format(at: &At<'_>, formats: &Rows) -> Result<(), EngineError> {
         let [format] = formats else {
             let what = format!("has {} rows instead of one", formats.len());
@@ -133,10 +133,10 @@ impl<X: Own> Marked<X> {
         }
     }
 
-    /// From the row of the data set (see [`Marker::parse`]) and the rows of its SLOB schemas (number, state).
+    /// Parses the row of the data set (see [`Marker::parse`]) and the rows of its SLOB schemas (number, state).
     ///
     /// # Errors
-    /// `Damaged`: they say something that no assay wrote.
+    /// `Damaged`: a value that no assay wrote.
     pub(crate) fn read(at: &At<'_>, values: Vec<Vec<Option<String>>>, states: &Rows) -> Result<Self, EngineError> {
         let values = values.into_iter().flatten();
         let values: Vec<String> = values.map(Option::unwrap_or_default).collect();
@@ -156,12 +156,12 @@ impl<X: Own> Marked<X> {
         Ok(Self { marker, created, loaded, loading, foreign: Vec::new() })
     }
 
-    /// SLOB schemas 1 to this one are loaded.
+    /// The highest n for which SLOB schemas 1 to n are loaded.
     pub(crate) fn usable(&self) -> u32 {
         (1..).take_while(|n| self.loaded.contains(n)).last().unwrap_or(0)
     }
 
-    /// What goes with it, at `place`, and what stays.
+    /// Lines for what a destroy removes at `place`, and what stays.
     pub(crate) fn going(&self, place: Line, stays: &str) -> Vec<Line> {
         let foreign = self.foreign.join(", ");
         let also = if foreign.is_empty() { "" } else { ", and " };
@@ -175,11 +175,11 @@ impl<X: Own> Marked<X> {
         ]
     }
 
-    /// The data set as it is once it is claimed: what was seen before may have been another. `unit` is what the server
-    /// calls a block.
+    /// Compares the data set with the plan once it is claimed, since it may have been replaced meanwhile. `unit` is the
+    /// server's term for a block.
     ///
     /// # Errors
-    /// `Unusable`: the plan does not fit what is at `place` now.
+    /// `Unusable`: the plan no longer fits the data set.
     pub(crate) fn refuse_changed(&self, plan: &Plan, place: &str, unit: &str) -> Result<(), EngineError> {
         let marker = &self.marker;
         let is = (self.usable(), marker.scale, marker.scan_blocks);
@@ -204,7 +204,7 @@ impl<X: Own> Marked<X> {
         )))
     }
 
-    /// For those who run on it; `None` while there is nothing to run on.
+    /// The data set for a run; `None` while it has no usable schemas.
     pub(crate) fn data_set(&self) -> Option<DataSet> {
         let usable = self.usable();
         let last = self.loaded.union(&self.loading).last().copied();
@@ -224,7 +224,7 @@ impl<X: Own> Marked<X> {
 }
 
 impl<X: Own> Marker<X> {
-    /// As the table has them, in its order, without format, checksum and time.
+    /// Values in the order of the table, without format, checksum and time.
     pub(crate) fn values(&self) -> Vec<String> {
         let mut values = vec![
             format!("{:016x}", self.data_set),
@@ -240,13 +240,13 @@ impl<X: Own> Marker<X> {
         values
     }
 
-    /// CRC-32C of the values: what was edited by hand is not what was loaded.
+    /// CRC-32C of the values: detects a marker that was edited by hand.
     pub(crate) fn checksum(&self) -> String {
         let text = format!("{FORMAT}|{}", self.values().join("|"));
         format!("{:08x}", crc32c::crc32c(text.as_bytes()))
     }
 
-    /// From the values of its row, the checksum and the time after them; also the time it was made.
+    /// Parses the values of a row, followed by the checksum and the creation time, which is returned too.
     pub(crate) fn parse(values: &[String]) -> Result<(Self, String), String> {
         let [
             data_set,

@@ -1,4 +1,4 @@
-//! A password of any server, which nothing shows.
+//! A password for any server. Nothing prints it.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ impl Password {
         Self(text)
     }
 
-    /// For the server alone.
+    /// The plain text, to be sent to the server only.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0

@@ -1,12 +1,12 @@
-//! How long an answer may take: assay waits for a server that works, and not for one that shows no life.
+//! How long an answer may take: assay waits for a server that works, but not for one that shows no life.
 //!
-//! Nobody can know how long a statement may take (an index, a checkpoint, a lock of a stranger). So a wait that has
-//! lasted for a while asks the server for a sign of life on a new connection: without one the server is given up, and
-//! with it every wait of the command. A live server is asked what our session does: assay waits for a session at work;
-//! one that waits for us has answered, and its answer will not arrive any more. What is never long (a look, the way to
-//! the gate, the close) is a phase that ends at its deadline, whatever the server says. Sockets wait in short pieces,
-//! so that a request to stop takes effect. The hot path pays nothing: only a piece that ended without an answer comes
-//! here.
+//! Nobody can predict how long a statement takes (building an index, a checkpoint, a lock held by another client). So
+//! when a wait has lasted for a while, assay tests the server with a new connection. If that gets no answer, assay
+//! gives up the server and ends every wait of the command. If the server answers, assay asks it what our session does.
+//! It goes on waiting for a session at work; a session that is idle has already answered, and the answer is lost.
+//! Actions that must be short (a query of activity, reaching the gate, the close) run as a phase with a deadline,
+//! whatever the server reports. Sockets block only in short pieces, so that a request to stop takes effect. The hot
+//! path pays nothing: only a piece that ended without an answer calls this module.
 
 use assay_measure::locked::locked;
 use assay_run::engine::EngineError;
@@ -17,22 +17,22 @@ use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-/// A socket waits no longer than this before somebody looks at the clock and at requests to stop.
+/// Longest time a socket blocks before the clock and requests to stop are checked.
 pub(crate) const PIECE: Duration = Duration::from_millis(250);
-/// What somebody who has asked for the end waits for a sign of life.
+/// Longest wait for a sign of life after the user has asked to stop.
 const HURRY: Duration = Duration::from_secs(2);
 /// Longest wait for a sign of life.
 const LIFE_MAX: Duration = Duration::from_secs(10);
-/// What a server that is well does in seconds, such as a look at a data set, on a host that others keep busy.
+/// Time for what a healthy server does in seconds, such as inspecting a data set, on a busy host.
 const BRIEF: Duration = Duration::from_mins(1);
-/// Where nothing else is said.
+/// Default time for an answer.
 const ANSWER: Duration = Duration::from_secs(30);
 
-/// How long the answers of one command's sessions may take, and who may end the wait. Copies share what they know.
+/// How long the answers of one command's sessions may take, and who may end the wait. Copies share their state.
 #[derive(Clone, Debug)]
 pub struct Patience {
     answer: Duration,
-    /// No sign of life prolongs a wait.
+    /// A sign of life does not prolong a wait.
     strict: bool,
     shared: Arc<Shared>,
 }
@@ -42,15 +42,15 @@ struct Shared {
     stop: Stop,
     /// Why the wait was given up.
     over: OnceLock<String>,
-    /// The last sign of life.
+    /// When the server last showed a sign of life.
     life: Mutex<Option<Instant>>,
-    /// The present phase of the command, if it must not take long.
+    /// The current phase of the command, if it must not take long.
     phase: Mutex<Option<Phase>>,
-    /// Whether there is one: cheap enough to test at every read.
+    /// Whether a phase is set; cheap enough to test at every read.
     in_phase: AtomicBool,
 }
 
-/// Something that ends at an instant, and at a request to stop.
+/// Ends at a deadline or at a request to stop.
 #[derive(Clone, Copy, Debug)]
 struct Phase {
     name: &'static str,
@@ -60,10 +60,10 @@ struct Phase {
 
 /// The server at the other end of a session.
 pub(crate) trait Peer {
-    /// Whether it answers a new connection within a time.
+    /// Whether it answers a new connection within this time.
     fn shows_life(&self, within: Duration) -> bool;
 
-    /// Whether it works for this session; `None` where that cannot be known.
+    /// Whether it works for this session; `None` if unknown.
     fn is_at_work(&self, within: Duration) -> Option<bool>;
 }
 
@@ -74,7 +74,7 @@ impl Default for Patience {
 }
 
 impl PartialEq for Patience {
-    /// As asked for: what was seen since does not count.
+    /// Compares the settings, not the state.
     fn eq(&self, other: &Self) -> bool {
         (self.answer, self.strict) == (other.answer, other.strict)
     }
@@ -83,14 +83,14 @@ impl PartialEq for Patience {
 impl Eq for Patience {}
 
 impl Patience {
-    /// Asks for a sign of life when an answer has taken so long, and heeds this request to stop.
+    /// Tests for a sign of life when an answer has taken this long; obeys this request to stop.
     #[must_use]
     pub fn new(answer: Duration, stop: &Stop) -> Self {
         Self { answer, strict: false, shared: Arc::new(Shared { stop: stop.clone(), ..Shared::default() }) }
     }
 
-    /// What the command does from now on ends within this time and at a request to stop, whatever the server shows; `None`: it
-    /// takes as long as the server works.
+    /// Bounds what the command does from now on: it ends within this time and at a request to stop, whatever the server
+    /// reports. `None` lifts the bound.
     pub(crate) fn phase(&self, name: &'static str, within: Option<Duration>) {
         let phase = within.map(|limit| Phase { name, limit, ends: Instant::now() + limit });
         *locked(&self.shared.phase) = phase;
@@ -102,45 +102,45 @@ impl Patience {
         there.then(|| *locked(&self.shared.phase)).flatten()
     }
 
-    /// For sessions whose answers never take longer than this from a server that is well.
+    /// For sessions that a healthy server always answers within this time.
     #[must_use]
     pub fn strict(&self, answer: Duration) -> Self {
         Self { answer: answer.min(self.answer), strict: true, shared: Arc::clone(&self.shared) }
     }
 
-    /// Ends every wait, now and later; the first reason stays.
+    /// Ends every wait, now and later; the first reason is kept.
     pub fn give_up(&self, why: String) {
         let _ = self.shared.over.set(why);
     }
 
-    /// A wait was given up.
+    /// Whether the wait was given up.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.shared.over.get().is_some()
     }
 
-    /// The user waits for the end.
+    /// Whether the user has asked to stop.
     #[must_use]
     pub fn hurries(&self) -> bool {
         self.shared.stop.requested()
     }
 
-    /// The failure of a command that its user has asked to end is that end, once the server was given up.
+    /// Returns `Interrupted` instead of `error` if the user has asked to stop and the server was given up.
     pub(crate) fn failed(&self, error: EngineError) -> EngineError {
         if self.is_over() && self.hurries() { EngineError::Interrupted } else { error }
     }
 
-    /// How long something may take that a server which is well does in seconds, however many answers it has.
+    /// Time limit for work that a healthy server does in seconds, however many answers it takes.
     pub(crate) fn brief(&self) -> Duration {
         BRIEF.max(3 * self.answer)
     }
 
-    /// How long an answer may take without a sign of life, and a message from its first byte to its last.
+    /// How long an answer may take without a sign of life, and a message from its first to its last byte.
     pub(crate) fn answer(&self) -> Duration {
         self.answer
     }
 
-    /// Nothing more is waited for: cheap enough to be asked before every read.
+    /// Whether every wait must end; cheap enough to call before every read.
     #[inline]
     pub(crate) fn ended(&self, wait: &mut Wait) -> std::io::Result<()> {
         if let Some(phase) = self.present().filter(|phase| Instant::now() >= phase.ends) {
@@ -156,7 +156,7 @@ impl Patience {
         if since.elapsed() < HURRY { Ok(()) } else { Err(gone("the wait was abandoned on request".to_owned())) }
     }
 
-    /// A login has waited for another piece: whoever asks for the end is not kept by it.
+    /// Called after each piece of waiting in a login: a request to stop ends it soon.
     pub(crate) fn entering(&self, wait: &mut Wait) -> std::io::Result<()> {
         self.ended(wait)?;
         let now = Instant::now();
@@ -167,7 +167,7 @@ impl Patience {
         }
     }
 
-    /// A wait has gone on for another piece: whether it may go on.
+    /// Called after each piece of waiting: whether the wait may go on.
     pub(crate) fn look(&self, wait: &mut Wait, peer: &impl Peer) -> std::io::Result<()> {
         self.ended(wait)?;
         let now = Instant::now();
@@ -187,7 +187,7 @@ impl Patience {
             self.give_up(late);
             return self.ended(wait);
         }
-        // Whoever asks for the end does not shorten what the server may take.
+        // A request to stop does not shorten the time a server has to answer.
         if self.strict && now - begun >= self.answer {
             return Err(Error::new(ErrorKind::TimedOut, late));
         }
@@ -196,7 +196,7 @@ impl Patience {
             return self.ended(wait);
         }
         let is_idle = peer.is_at_work(life) == Some(false);
-        // One that has ended a moment ago is idle as well, and its answer is on the way.
+        // A session that has just finished is idle too, with its answer still on the way. So look twice.
         if is_idle && wait.is_idle {
             let why = format!(
                 "{late}, although it no longer works for this session: an answer or a request was lost in transit"
@@ -210,7 +210,7 @@ impl Patience {
         Ok(())
     }
 
-    /// A sign of life not long ago, or now. Sessions that ask together are told together.
+    /// A recent sign of life, or a new one. Sessions that ask at the same time share one test.
     fn lives(&self, within: Duration, peer: &impl Peer) -> bool {
         let mut life = locked(&self.shared.life);
         if life.is_some_and(|seen| seen.elapsed() < within) {
@@ -225,15 +225,15 @@ impl Patience {
     }
 }
 
-/// One wait.
+/// State of one wait.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wait {
     begun: Option<Instant>,
-    /// The request to stop was seen.
+    /// When the request to stop was seen.
     hurried: Option<Instant>,
-    /// The request to abandon was seen.
+    /// When the request to abandon was seen.
     abandoned: Option<Instant>,
-    /// The server was seen to work for this session no more.
+    /// The server was seen no longer working for this session.
     is_idle: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A socket whose waits are bounded: the one place in which a session waits for a server.
+//! A socket with bounded waits: the only place where a session blocks on a server.
 
 use crate::patience::{PIECE, Patience, Peer, Wait};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -6,38 +6,38 @@ use std::io::{Error, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-/// How long its waits may be.
+/// Limit on the waits of a socket.
 #[derive(Clone, Debug)]
 pub(crate) enum Limit {
-    /// Everything until this instant, however it trickles in; none: for ever.
+    /// Everything must arrive by this instant, however slowly it trickles in; `None` means no limit.
     Until(Option<Instant>),
-    /// Each answer as the patience has it.
+    /// Each answer has the time that the patience allows.
     Answers,
 }
 
-/// A socket that waits in short pieces and looks at its limit after each.
+/// A socket that blocks in short pieces and checks its limit after each.
 #[derive(Debug)]
 pub(crate) struct Patient<S, P> {
     pub(crate) socket: S,
-    /// Who is asked for a sign of life.
+    /// The server to test for a sign of life.
     pub(crate) peer: P,
     pub(crate) limit: Limit,
     patience: Patience,
-    /// Of the user's request to abandon, over all waits.
+    /// Of the user's request to abandon, across all waits.
     wait: Wait,
-    /// Drops since the last request, and the wait for the end of an answer that comes in drops: each is in time, the whole never is.
+    /// Number of small reads since the last request, and the wait for the answer they belong to: each read is in time, but the whole might never end.
     drops: (u32, Wait),
 }
 
-/// A read of fewer bytes is a drop; a short answer or the end of a long one is a few of them.
+/// A read of fewer bytes is a small one; a short answer, or the end of a long one, takes a few of them.
 const DROP_BYTES: usize = 64;
 const DROPS_MAX: u32 = 8;
 
 impl<S: AsFd, P: Peer> Patient<S, P> {
-    /// Over a connected socket.
+    /// Wraps a connected socket.
     ///
     /// # Errors
-    /// The socket takes no time limits.
+    /// The socket does not accept timeouts.
     pub(crate) fn new(socket: S, peer: P, limit: Limit, patience: Patience) -> std::io::Result<Self> {
         for way in [Timeout::Recv, Timeout::Send] {
             set_socket_timeout(&socket, way, Some(PIECE))?;
@@ -47,7 +47,7 @@ impl<S: AsFd, P: Peer> Patient<S, P> {
 }
 
 impl<S, P: Peer> Patient<S, P> {
-    /// Tries until it succeeds, fails, or has waited too long.
+    /// Retries until the attempt succeeds, fails, or has waited too long.
     fn patiently<T>(&mut self, mut attempt: impl FnMut(&mut S) -> std::io::Result<T>) -> std::io::Result<T> {
         let mut wait = self.wait;
         loop {
@@ -64,7 +64,7 @@ impl<S, P: Peer> Patient<S, P> {
             }
             match self.limit {
                 Limit::Answers => self.patience.look(&mut wait, &self.peer)?,
-                // Nothing tells a server that lets nobody in from one that is frozen.
+                // A server that accepts no logins cannot be told from a frozen one.
                 Limit::Until(_) => self.patience.entering(&mut wait)?,
             }
         }

@@ -1,7 +1,8 @@
-//! The driver of one thread: its sessions, each one operation at a time.
+//! The driver of one thread: each of its sessions performs one operation at a time.
 //!
-//! A thread that has one session waits for its answer in the socket. A thread that has several ([`Many`]) sends the requests of all, and
-//! takes the answers as they come: a switch of threads for each answer would cost the client more than all else it does.
+//! A thread with one session waits for the answer in the socket. A thread with several ([`Many`]) sends the requests of
+//! all and takes answers as they arrive: a thread switch for each answer would cost the client more than everything
+//! else it does.
 
 use crate::counted::Counted;
 use crate::lost::lost;
@@ -19,7 +20,7 @@ use std::time::Duration;
 /// What the sessions of a run share.
 pub(crate) trait Base: Sized {
     type Session: Pipelined<Self>;
-    /// What LOOP=server keeps of a session.
+    /// State of a session under LOOP=server.
     type Sliced;
     type Token: Cancel;
 
@@ -29,10 +30,10 @@ pub(crate) trait Base: Sized {
 
     fn backends(&self) -> &Backends<Self::Token>;
 
-    /// Columns that an update changes.
+    /// Number of columns an update changes.
     fn columns(&self) -> usize;
 
-    /// What the kernel counts for a session of this number must be read while the server serves it.
+    /// Reads the kernel's counters of this session while its server process still exists.
     fn last_look(&self, number: u32);
 
     fn open(&self, number: u32, home: u32) -> Result<Self::Session, EngineError>;
@@ -49,23 +50,23 @@ pub(crate) trait Base: Sized {
         slice: Slice<'_>,
     ) -> Result<SliceDone, EngineError>;
 
-    /// Has the server publish what this session did so far, where it does so when told.
+    /// Has the server publish the session's counters, on servers that do so on request.
     fn publish(&self, _session: &mut Self::Session) {}
 }
 
-/// A session whose request and answer are two steps.
+/// A session that sends a request and takes its answer in two steps.
 pub(crate) trait Pipelined<B>: Talks {
     fn number(&self) -> u32;
 
-    /// Why it cannot continue.
+    /// Why the session cannot continue.
     fn lost(&self) -> Option<&str>;
 
     fn counted(&mut self) -> &mut Counted;
 
-    /// Sends what an operation asks first.
+    /// Sends the first request of an operation.
     fn ask(&mut self, base: &B, op: &Op) -> Result<Self::Asked, OpError>;
 
-    /// One operation, from request to answer; the rows it touched.
+    /// Performs one operation, from request to answer, and returns the number of rows it touched.
     #[inline]
     fn perform(&mut self, base: &B, op: &Op) -> Result<u64, OpError> {
         let asked = self.ask(base, op)?;
@@ -76,21 +77,20 @@ pub(crate) trait Pipelined<B>: Talks {
         }
     }
 
-    /// Commits what COMMIT_EVERY left open.
+    /// Commits the updates that COMMIT_EVERY left uncommitted.
     fn end_transaction(&mut self);
 
-    /// Asks the server to end what it does; whether the server can be asked.
+    /// Asks the server to cancel the current statement; returns whether the server can be reached.
     fn cancel(&self, base: &B) -> bool;
 
     /// Logs off.
     fn close(&mut self);
 }
 
-/// See the module.
 pub(crate) struct Pipeline<'a, B: Base> {
     base: &'a B,
     sessions: Vec<B::Session>,
-    /// With LOOP=server, of each session.
+    /// With LOOP=server: the state of each session.
     sliced: Vec<B::Sliced>,
     /// Waits for several sessions at once.
     many: Option<Many<B::Session>>,
@@ -98,7 +98,7 @@ pub(crate) struct Pipeline<'a, B: Base> {
 
 impl<'a, B: Base> Pipeline<'a, B> {
     pub(crate) fn open(base: &'a B, assignment: &Assignment) -> Result<Self, EngineError> {
-        // What fails below logs off those that were opened.
+        // If opening fails below, the drop logs off the sessions opened so far.
         let mut driver = Self { base, sessions: Vec::new(), sliced: Vec::new(), many: None };
         for (number, home) in &assignment.sessions {
             let mut session = base.open(*number, *home)?;
@@ -116,14 +116,14 @@ impl<'a, B: Base> Pipeline<'a, B> {
         lost(&self.sessions, |one| (one.number(), one.lost()))
     }
 
-    /// Logs off. A statement that is still under way (the run was abandoned) is cancelled first, for nobody waits for it
-    /// and the server would hear of our end only after it.
+    /// Logs off. First cancels a statement still under way after an abandoned run: nobody waits for it, and the server
+    /// would notice the closed connection only after it.
     fn log_off(&mut self) {
         let mut answers = !self.base.patience().is_over();
         for (tag, session) in self.sessions.iter_mut().enumerate() {
             let is_busy = self.many.as_ref().is_some_and(|many| many.waits(tag));
             if is_busy && answers {
-                // A server that is gone has nothing left to cancel, and one that is frozen is asked once.
+                // A lost server has nothing to cancel, and a frozen one is asked only once.
                 answers = session.cancel(self.base);
             }
             session.close();
@@ -147,7 +147,7 @@ impl<B: Base> Driver for Pipeline<'_, B> {
         Submit::Done(Outcome { end_ns: self.base.clock().now_ns(), result })
     }
 
-    /// With a session alone nothing is ever queued: this only tells whether the thread can go on.
+    /// A single session never queues anything: this only reports whether the thread can continue.
     fn reap(&mut self, timeout: Duration, out: &mut Vec<Completion>) -> Result<(), EngineError> {
         self.lost()?;
         match &mut self.many {
@@ -156,7 +156,7 @@ impl<B: Base> Driver for Pipeline<'_, B> {
         }
     }
 
-    /// What sessions did is published on the server between two operations.
+    /// The server publishes a session's counters between two operations.
     fn settles(&self) -> bool {
         self.many.is_some()
     }
@@ -178,7 +178,7 @@ impl<B: Base> Driver for Pipeline<'_, B> {
 
     fn stats(&mut self, into: &mut StatSet) {
         for (tag, session) in self.sessions.iter_mut().enumerate() {
-            // What a session did is on the server's books before the reading that follows this mark.
+            // Publish the session's counters before the reading that follows this mark.
             if !self.many.as_ref().is_some_and(|many| many.waits(tag)) {
                 self.base.publish(session);
             }
@@ -201,7 +201,7 @@ impl<B: Base> Driver for Pipeline<'_, B> {
     }
 }
 
-/// However the thread ends, its sessions log off.
+/// Sessions log off however the thread ends.
 impl<B: Base> Drop for Pipeline<'_, B> {
     fn drop(&mut self) {
         self.log_off();

@@ -1,4 +1,4 @@
-//! What follows the scheme of a server in a target's URL, or the `temp:` form of it.
+//! The part of a target's URL after the server's scheme, or its `temp:` form.
 
 use crate::patience::Patience;
 use assay_measure::config::Settings;
@@ -6,10 +6,10 @@ use assay_run::engine::{DataSet, EngineError, Presence};
 use assay_run::stop::Stop;
 use std::time::Duration;
 
-/// Begins the location of a server that [`Target::start`](assay_run::engine::Target::start) has started.
+/// Prefix of the location of a server that [`Target::start`](assay_run::engine::Target::start) has started.
 const STARTED: &str = "started:";
 
-/// No answer is given up sooner.
+/// Shortest time limit for an answer.
 const SHORTEST: Duration = Duration::from_secs(1);
 
 /// Where the data set is, or will be.
@@ -17,27 +17,27 @@ const SHORTEST: Duration = Duration::from_secs(1);
 pub(crate) enum Place {
     /// `temp:NAME[:VERSION]`: a throw-away server that does not run yet.
     Temporary {
-        /// Its name in that place.
+        /// Name of the place on the server.
         name: String,
-        /// Requested version; none: the newest installed.
+        /// Requested version; `None` means the newest installed.
         version: Option<String>,
     },
-    /// A server that runs.
+    /// A running server.
     Server {
         /// `//user@host:port/db?...`
         url: String,
-        /// It was started for this command and goes away with it: nothing in it can be harmed.
+        /// Started for this command and removed with it: nothing in it needs protection.
         throw_away: bool,
         /// How long its answers may take.
         patience: Patience,
     },
 }
 
-/// What finds out whether a data set is there, and which.
-pub(crate) const LOOK: &str = "the look at the data set";
+/// The phase that finds out whether a data set exists, and which.
+pub(crate) const LOOK: &str = "the inspection of the data set";
 
 impl Place {
-    /// Reads a location.
+    /// Parses a location.
     pub(crate) fn new(location: &str) -> Result<Self, EngineError> {
         if let Some(url) = location.strip_prefix(STARTED) {
             return Ok(Self::Server { url: url.to_owned(), throw_away: true, patience: Patience::default() });
@@ -52,7 +52,7 @@ impl Place {
         Ok(Self::Temporary { name: name.to_owned(), version })
     }
 
-    /// As this parameter has it, and with an ear for this request to stop.
+    /// Sets the patience that this parameter asks for, with this request to stop.
     pub(crate) fn patient(mut self, settings: &Settings, timeout: &str, stop: &Stop) -> Self {
         if let Self::Server { patience, .. } = &mut self {
             let answer = Duration::from_nanos(settings.ns(timeout));
@@ -61,7 +61,7 @@ impl Place {
         self
     }
 
-    /// What is done there now is never long: it has a deadline, and ends at a request to stop.
+    /// Starts a phase that must be short: it has a deadline and ends at a request to stop.
     pub(crate) fn brief(&self, what: &'static str) -> &Self {
         if let Self::Server { patience, .. } = self {
             patience.phase(what, Some(patience.brief()));
@@ -69,14 +69,14 @@ impl Place {
         self
     }
 
-    /// What is held there from now on lasts as long as its holder.
+    /// Starts a phase without a deadline, for a claim that lasts as long as its holder.
     pub(crate) fn lasting(&self, what: &'static str) {
         if let Self::Server { patience, .. } = self {
             patience.phase(what, None);
         }
     }
 
-    /// The failure of a command that its user has asked to end is that end, once the server was given up.
+    /// Returns `Interrupted` instead of `error` if the user has asked to stop and the server was given up.
     pub(crate) fn failed(&self, error: EngineError) -> EngineError {
         match self {
             Self::Server { patience, .. } => patience.failed(error),
@@ -84,15 +84,15 @@ impl Place {
         }
     }
 
-    /// The location of a server that was started, by its URL.
+    /// The location of a started server with this URL.
     pub(crate) fn started(url: &str) -> String {
         format!("{STARTED}{url}")
     }
 
-    /// Where a server runs, and how long its answers may take.
+    /// URL and patience of a running server.
     ///
     /// # Errors
-    /// `Usage`: it is a temporary one, which runs only during a command.
+    /// `Usage`: a temporary server, which runs only during a command.
     pub(crate) fn server(&self) -> Result<(&str, &Patience), EngineError> {
         match self {
             Self::Temporary { .. } => Err(EngineError::Usage(
@@ -104,13 +104,13 @@ impl Place {
         }
     }
 
-    /// What is there.
+    /// Presence of the data set found.
     pub(crate) fn presence(&self, found: Option<DataSet>) -> Presence {
         let harmless = self.is_throw_away();
         found.map_or(Presence::Absent { harmless }, Presence::Present)
     }
 
-    /// It was started for this command and goes away with it.
+    /// Whether the server was started for this command and is removed with it.
     pub(crate) fn is_throw_away(&self) -> bool {
         matches!(self, Self::Server { throw_away: true, .. })
     }

@@ -1,10 +1,10 @@
-//! What the kernel charged the processes of a server with: `/proc/<pid>/io` and `/proc/<pid>/schedstat`.
+//! What the kernel charged to the processes of a server: `/proc/<pid>/io` and `/proc/<pid>/schedstat`.
 //!
-//! A server of one process has threads instead: its `io` holds what all of them did, whoever ended, and each has a
-//! `schedstat` of its own. Otherwise every process of such a server is a child of its first one, and a parent's `io` holds what its reaped children did.
-//! So the sum over the first process and its live children is the exact total since the server started, whoever came
-//! and went between two readings. CPU time of ended processes is not passed on that way in nanoseconds; the last look
-//! at each is kept instead.
+//! Some servers are one process with threads: its `io` includes ended threads, and each thread has its own `schedstat`.
+//! In other servers every process is a child of the first one, and a parent's `io` includes its reaped children. So the
+//! sum over the first process and its live children is the exact total since the server started, whichever processes
+//! started or ended between two readings. The kernel does not pass on the CPU time of ended processes in nanoseconds;
+//! the last reading of each process is kept instead.
 //! Formats: the kernel's `Documentation/filesystems/proc.rst` and `Documentation/scheduler/sched-stats.rst`.
 
 use assay_measure::locked::locked;
@@ -17,20 +17,20 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard};
 
-/// A reading during which a process ended is repeated so many times.
+/// Number of attempts at a reading during which a process ended.
 const TRIES: u32 = 4;
 
 /// Four lines of `/proc/<pid>/io`, cumulative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Io {
-    /// Bytes read calls returned.
+    /// Bytes returned by read calls.
     pub(crate) call_bytes: u64,
     /// Read calls.
     pub(crate) calls: u64,
     /// Bytes fetched from devices.
     pub(crate) device_bytes: u64,
-    /// Bytes of pages made dirty, those included that were thrown away before they were written: what is left of a
-    /// temporary file after its end would make the counter fall.
+    /// Bytes of pages made dirty, including pages dropped before they were written. Without those, removing a temporary
+    /// file would make the counter fall.
     pub(crate) dirtied_bytes: u64,
 }
 
@@ -53,7 +53,7 @@ impl Io {
         }
     }
 
-    /// Counters do not fall: a process that slipped through one reading is in the next.
+    /// Keeps counters from falling: a process that one reading missed is in the next.
     fn at_least(self, before: Self) -> Self {
         Self {
             call_bytes: self.call_bytes.max(before.call_bytes),
@@ -69,7 +69,7 @@ impl Io {
 pub(crate) struct Cpu {
     /// On a CPU.
     pub(crate) used_ns: u64,
-    /// Could run, but had no CPU.
+    /// Runnable, but without a CPU.
     pub(crate) delay_ns: u64,
 }
 
@@ -86,7 +86,7 @@ impl Cpu {
     }
 }
 
-/// Whom a process of the server works for.
+/// Whom a server process works for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
     /// A session of this run.
@@ -102,7 +102,7 @@ pub(crate) enum Role {
 pub(crate) struct Sum {
     /// I/O since the server started, or why it cannot be read.
     pub(crate) io: Result<Io, String>,
-    /// Whether this kernel keeps `schedstat`; without it the CPU sums mean nothing.
+    /// Whether this kernel has `schedstat`; without it the CPU sums are meaningless.
     pub(crate) has_cpu: bool,
     /// CPU of this run's sessions.
     pub(crate) ours: Cpu,
@@ -117,7 +117,7 @@ pub(crate) struct Sum {
 #[derive(Debug)]
 struct Seen {
     role: Role,
-    /// The process as the server knows it, where it lives in a namespace of its own.
+    /// Process number within the server's own PID namespace.
     inner_pid: i32,
     last: Cpu,
 }
@@ -129,14 +129,14 @@ struct State {
     io: Io,
 }
 
-/// Whether a process of this title serves no client.
+/// Whether a process with this title serves no client.
 type IsBackground = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// What a server is made of.
+/// Process model of a server.
 enum Parts {
-    /// A process for each session, children of the first.
+    /// One process for each session, all children of the first.
     Processes(IsBackground),
-    /// One process with a thread for each session.
+    /// One process with one thread for each session.
     Threads,
 }
 
@@ -160,7 +160,7 @@ impl ProcReader {
         Self::of(proc, first, Parts::Processes(is_background))
     }
 
-    /// Watches the server whose one process is `first`: what follows is about its threads.
+    /// Watches a single-process server: its threads take the place of processes.
     pub(crate) fn threads(proc: &Path, first: i32) -> Self {
         Self::of(proc, first, Parts::Threads)
     }
@@ -177,12 +177,12 @@ impl ProcReader {
         fs::read_to_string(self.proc.join(pid.to_string()).join(file))
     }
 
-    /// Everything at this instant; `ours` are the processes of this run's sessions as the server numbers them.
+    /// Reads everything now; `ours` are this run's sessions by the server's process numbers.
     pub(crate) fn sample(&self, ours: &[i32]) -> Sum {
         self.sample_beside(ours, &[])
     }
 
-    /// The same, where the server tells which threads serve `others`.
+    /// The same for a server that reports which threads serve `others`.
     pub(crate) fn sample_beside(&self, ours: &[i32], others: &[i32]) -> Sum {
         let mut state = self.state();
         let io = self.io(&mut state);
@@ -205,7 +205,7 @@ impl ProcReader {
         }
     }
 
-    /// The first process and its children; or its threads.
+    /// The first process and its children, or its threads.
     pub(crate) fn processes(&self) -> Vec<i32> {
         if let Parts::Threads = self.parts {
             return pids(&self.proc.join(format!("{}/task", self.first)));
@@ -215,7 +215,7 @@ impl ProcReader {
         all
     }
 
-    /// Where the kernel shows its processes, or threads.
+    /// Directory in which the kernel lists its processes or threads.
     fn shown(&self) -> PathBuf {
         match self.parts {
             Parts::Threads => self.proc.join(format!("{}/task", self.first)),
@@ -223,7 +223,7 @@ impl ProcReader {
         }
     }
 
-    /// What the process (or thread) of a session does: the letter of `stat` (R, S, D, ...).
+    /// State of a session's process or thread: the letter in `stat` (R, S, D, ...).
     pub(crate) fn doing(&self, inner: i32) -> Option<char> {
         let at = {
             let state = self.state();
@@ -233,7 +233,7 @@ impl ProcReader {
         stat_field(&self.shown(), at, 0)
     }
 
-    /// A last reading of a session that is about to end.
+    /// Takes the last reading of a session that is about to end.
     pub(crate) fn last_look(&self, pid: i32) {
         let mut state = self.state();
         let found = state.live.iter_mut().find(|(_, seen)| seen.inner_pid == pid && seen.role == Role::Ours);
@@ -249,8 +249,8 @@ impl ProcReader {
         Cpu::parse(&fs::read_to_string(file).ok()?)
     }
 
-    /// Sum of the first process, which holds its reaped children, and of the live ones. It is read first:
-    /// a child that ends afterwards is missed, which is seen and mended, and never counted twice.
+    /// Sum of the first process, which includes its reaped children, and of the live children. The first process is
+    /// read first: a child that ends afterwards is missed, which is detected and corrected, and never counted twice.
     fn io(&self, state: &mut State) -> Result<Io, String> {
         if let Parts::Threads = self.parts {
             return self.io_of(self.first);
@@ -297,7 +297,7 @@ impl ProcReader {
             if seen.role != Role::Ours && ours.contains(&seen.inner_pid) {
                 seen.role = Role::Ours;
             }
-            // A thread that serves nobody waits for the next session.
+            // An idle thread may serve the next session.
             if seen.role == Role::Background && others.contains(&seen.inner_pid) {
                 seen.role = Role::Other;
             }
@@ -322,7 +322,7 @@ impl ProcReader {
     }
 }
 
-/// Live children of a process: the kernel's own list where it keeps one, else by everybody's parent.
+/// Live children of a process: from the kernel's own list if it has one, else by scanning all processes for their parent.
 fn children(proc: &Path, parent: i32) -> Vec<i32> {
     let list = proc.join(format!("{parent}/task/{parent}/children"));
     if let Ok(text) = fs::read_to_string(list) {
@@ -331,19 +331,19 @@ fn children(proc: &Path, parent: i32) -> Vec<i32> {
     pids(proc).into_iter().filter(|pid| parent_of(proc, *pid) == Some(parent)).collect()
 }
 
-/// Every process there is.
+/// All processes.
 pub(crate) fn pids(proc: &Path) -> Vec<i32> {
     let entries = fs::read_dir(proc).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }
 
-/// A field of `/proc/<pid>/stat`, the one after the name first.
+/// A field of `/proc/<pid>/stat`; field 0 is the one after the name.
 fn stat_field<T: FromStr>(proc: &Path, pid: i32, at: usize) -> Option<T> {
     let stat = fs::read_to_string(proc.join(format!("{pid}/stat"))).ok()?;
     text::process_stat(&stat).nth(at)?.parse().ok()
 }
 
-/// Who started a process.
+/// Parent of a process.
 pub(crate) fn parent_of(proc: &Path, pid: i32) -> Option<i32> {
     stat_field(proc, pid, 1)
 }
@@ -353,7 +353,7 @@ pub(crate) fn start_ticks(proc: &Path, pid: i32) -> Option<u64> {
     stat_field(proc, pid, 19)
 }
 
-/// When a process started, s since 1970; off by what the time of day was set since.
+/// Start time of a process, s since 1970; wrong by any clock change since.
 pub(crate) fn start_s(proc: &Path, pid: i32) -> Option<f64> {
     let ticks_per_s = rustix::param::clock_ticks_per_second().max(1) as f64;
     let seconds = |clock| {
@@ -364,7 +364,7 @@ pub(crate) fn start_s(proc: &Path, pid: i32) -> Option<f64> {
     Some(boot_s + start_ticks(proc, pid)? as f64 / ticks_per_s)
 }
 
-/// The process's number in the innermost namespace it lives in.
+/// Number of the process in its innermost PID namespace.
 pub(crate) fn inner_pid(proc: &Path, pid: i32) -> Option<i32> {
     let text = fs::read_to_string(proc.join(format!("{pid}/status"))).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("NSpid:"))?;

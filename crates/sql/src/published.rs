@@ -1,17 +1,17 @@
-//! When a server's sessions publish what they counted: how exact a counter is at the ends of the window.
+//! When a server's sessions publish their counters: how exact a counter is at the ends of the window.
 
 use assay_measure::facts::LATE_S;
 use assay_measure::snapshot::Fact;
 use std::time::Duration;
 
-/// When, and why so where that must be said.
+/// When counters are published, with the reason if the report needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Published {
-    /// As they count.
+    /// Immediately.
     AtOnce,
-    /// At every mark, since they are made to by this.
+    /// At every mark, because assay has the server do so by this means.
     AtMarks(&'static str),
-    /// In their own time, once a second.
+    /// On the server's own schedule, once a second.
     Late(&'static str),
 }
 
@@ -34,7 +34,7 @@ impl Published {
     }
 }
 
-/// Of a server that counts as it works: what is read and how long it took at most, what the counters cover.
+/// Facts of a server that publishes at once: what is read, the longest reading so far, and what the counters cover.
 pub(crate) fn readings(what: &str, longest: Duration, scope: &str) -> Vec<Fact> {
     let longest_ms = longest.as_secs_f64() * 1e3;
     let reading = format!("{what}, longest so far {longest_ms:.1} ms");

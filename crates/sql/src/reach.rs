@@ -1,4 +1,4 @@
-//! Sockets to servers, and how long a caller may still wait for one.
+//! Connects sockets to servers, within the caller's remaining time.
 
 use crate::patience::{PIECE, Patience, Wait};
 use assay_run::names;
@@ -13,24 +13,24 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What is left until then, and never nothing, which would mean for ever.
+/// Time left until then; never zero, which would mean no limit.
 pub(crate) fn left(end: Instant) -> Duration {
     let left = end.saturating_duration_since(Instant::now());
     left.max(Duration::from_millis(1))
 }
 
-/// Where a server was reached.
+/// How a server was reached.
 pub(crate) enum Way {
     Unix(PathBuf),
     Tcp(SocketAddr),
 }
 
 impl Way {
-    /// Reads a byte, or the end, of what a new connection hears that says this first.
+    /// Opens a new connection, sends `hello`, and waits for a byte or the end of the stream.
     pub(crate) fn hears(&self, hello: &[u8], within: Duration) -> std::io::Result<usize> {
         let end = Instant::now() + within;
         let mut stream = match self {
-            // What is asked of it below holds of any stream.
+            // The calls below work on any stream socket.
             Self::Unix(path) => TcpStream::from(OwnedFd::from(connect_unix(path, Some(end), &Patience::default())?)),
             Self::Tcp(address) => TcpStream::connect_timeout(address, within)?,
         };
@@ -40,13 +40,13 @@ impl Way {
     }
 }
 
-/// Those of a name, unless the end is asked for meanwhile.
+/// Resolves a name, unless the user asks to stop meanwhile.
 pub(crate) fn addresses(host: &str, port: u16, patience: &Patience) -> std::io::Result<Vec<SocketAddr>> {
     let mut wait = Wait::default();
     names::addresses(host, port, || patience.entering(&mut wait))
 }
 
-/// Connects over the network, until then and no longer than who asks for the end would wait.
+/// Connects over TCP, at the latest until `end`, and only briefly once the user asks to stop.
 pub(crate) fn connect_tcp(
     address: SocketAddr,
     end: Option<Instant>,
@@ -73,11 +73,11 @@ pub(crate) fn connect_tcp(
     Ok(stream)
 }
 
-/// Between two attempts at a socket whose queue is full.
+/// Pause between two attempts at a socket with a full queue.
 const QUEUE_POLL: Duration = Duration::from_millis(10);
 
-/// Connects to a socket of the file system, or of the abstract name space (`@` first). The kernel would wait for room in
-/// the queue of a server that takes nobody for as long as that takes.
+/// Connects to a Unix socket, in the file system or in the abstract name space (leading `@`). A blocking connect would
+/// wait without limit for room in the queue of a server that accepts no connections.
 pub(crate) fn connect_unix(path: &Path, end: Option<Instant>, patience: &Patience) -> std::io::Result<UnixStream> {
     let address = match path.as_os_str().as_bytes().strip_prefix(b"@") {
         Some(name) => SocketAddrUnix::new_abstract_name(name),

@@ -1,22 +1,22 @@
-//! LOOP=server: how many operations one request gives to a server, and when each of them happened.
+//! LOOP=server: how many operations one request hands to a server, and when each of them happened.
 //!
-//! The server tells its clock at the end of each operation; those instants are laid between our two, so a slow
-//! network is no operation's time. How a slice is written down and performed is each database's own.
+//! The server reports its clock at the end of each operation. assay maps those times between its own two, so that a
+//! slow network does not count as operation time. Each database encodes and runs a slice in its own way.
 
 use assay_measure::clock::Ns;
 use assay_run::engine::{EngineError, Op, OpError, Outcome, SliceDone};
 use assay_run::plan::Plan;
 
-/// Operations of the first slice.
+/// Operations in the first slice.
 pub(crate) const OPS_FIRST: usize = 16;
 pub(crate) const NS_PER_US: u64 = 1000;
-/// More rows than any operation touches: what a server claims beyond is kept from overflowing sums.
+/// More rows than any operation touches: larger numbers from a server are cut to this, so that sums do not overflow.
 const ROWS_MAX: i64 = 1 << 40;
 
-/// A loop that runs in the server cannot heed what only the client's clock decides.
+/// Refuses settings that a loop inside the server cannot follow, since only the client's clock decides on them.
 ///
 /// # Errors
-/// `Usage` names the parameter that does not go with it.
+/// `Usage` names the parameter that does not fit.
 pub(crate) fn refuse_unfit(plan: &Plan) -> Result<(), EngineError> {
     let refused = [
         (plan.rate_per_s > 0, "RATE", "0"),
@@ -32,15 +32,15 @@ pub(crate) fn refuse_unfit(plan: &Plan) -> Result<(), EngineError> {
     }
 }
 
-/// An operation of another workload came to a slice.
+/// The error for another workload's operation in a slice.
 pub(crate) fn foreign() -> EngineError {
     EngineError::Usage(OpError::not_ours().text)
 }
 
-/// Whether an operation of a session is in the hot schema, not its own.
+/// Whether an operation is in the hot schema instead of the session's own.
 ///
 /// # Errors
-/// It is in neither.
+/// The operation is in neither schema.
 pub(crate) fn is_hot(op: &Op, home: u32) -> Result<bool, EngineError> {
     let schema = match *op {
         Op::Select { schema, .. } | Op::Update { schema, .. } | Op::Scan { schema } => schema,
@@ -53,12 +53,12 @@ pub(crate) fn is_hot(op: &Op, home: u32) -> Result<bool, EngineError> {
     }
 }
 
-/// What a server tells of a slice.
+/// A server's answer to a slice.
 #[derive(Debug, Default)]
 pub(crate) struct Answer {
-    /// Its clock when the first operation began, us.
+    /// Server clock at the start of the first operation, us.
     pub(crate) began_us: i64,
-    /// And at the end of each.
+    /// Server clock at the end of each operation.
     pub(crate) ends_us: Vec<i64>,
     pub(crate) rows: Vec<i64>,
     /// Why the last one failed.
@@ -66,10 +66,10 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// For a slice of `asked` operations: when they ended by the server's clock and the rows of each, `None` where they cannot be read.
+    /// Parses the answer to a slice of `asked` operations: end times by the server's clock, and the rows of each, `None` where unreadable.
     ///
     /// # Errors
-    /// What is wrong with it: nobody knows then what the slice did.
+    /// What is wrong with the answer; the slice's outcome is then unknown.
     pub(crate) fn of(
         asked: usize,
         began_us: Option<i64>,
@@ -90,38 +90,38 @@ impl Answer {
     }
 }
 
-/// Of one session.
+/// Slice size control of one session.
 #[derive(Debug)]
 pub(crate) struct Pace {
-    /// Operations to ask for.
+    /// Operations to request next.
     pub(crate) ops: usize,
     most: usize,
-    /// No slice may be longer.
+    /// Longest time a slice may take.
     longest_ns: Ns,
-    /// The time of the last slice beyond that of its operations.
+    /// Time of the last slice beyond its operations.
     overhead_ns: Ns,
 }
 
 impl Pace {
-    /// At most so many operations, which last at most so long.
+    /// At most so many operations, with at most this total time.
     pub(crate) fn new(most: usize, longest_ns: Ns) -> Self {
         Self { ops: OPS_FIRST.min(most), most, longest_ns, overhead_ns: 0 }
     }
 
-    /// How long the operations of a slice that is sent now may last.
+    /// Time available for the operations of a slice sent now.
     pub(crate) fn left_ns(&self, sent_ns: Ns, until_ns: Ns) -> Ns {
         until_ns.saturating_sub(sent_ns + self.overhead_ns / 2).min(self.longest_ns)
     }
 
-    /// The whole slice failed.
+    /// The result of a slice that failed as a whole.
     pub(crate) fn nothing_done(failed: OpError, begin_ns: Ns, end_ns: Ns) -> SliceDone {
         SliceDone { begin_ns, outcomes: vec![Outcome { end_ns, result: Err(failed) }], end_ns }
     }
 
-    /// Lays the server's instants between our two: what the call took beside its operations is split evenly
-    /// between the way there and the way back.
+    /// Maps the server's times between our two. The time of the call beyond its operations is split evenly between
+    /// request and answer.
     pub(crate) fn timed(&mut self, asked: usize, (sent_ns, end_ns): (Ns, Ns), answer: Answer) -> SliceDone {
-        // Whatever the server says its clock is: no sum of it may overflow.
+        // No value of the server's clock may cause an overflow.
         let offset_ns = |us: i64| {
             let us = us.saturating_sub(answer.began_us).max(0) as u64;
             us.saturating_mul(NS_PER_US)
@@ -142,13 +142,13 @@ impl Pace {
             .iter()
             .zip(&answer.rows)
             .map(|(us, rows)| {
-                // The server's clock may be set back; ours is not.
+                // The server's clock may be set back; ours may not.
                 latest_ns = latest_ns.max(begin_ns.saturating_add(offset_ns(*us)).min(end_ns));
                 Outcome { end_ns: latest_ns, result: Ok((*rows).clamp(0, ROWS_MAX) as u64) }
             })
             .collect();
         if let Some(error) = answer.failed {
-            // One that failed before it began has no instant of its own.
+            // An operation that failed before it began has no time of its own.
             let end_ns = outcomes.pop().map_or(latest_ns, |last| last.end_ns);
             outcomes.push(Outcome { end_ns, result: Err(error) });
         }

@@ -1,4 +1,4 @@
-//! The byte stream to a server: a socket of the file system, TCP, or TLS over TCP. No wait in it lasts for ever.
+//! The byte stream to a server: a Unix socket, TCP, or TLS over TCP. Every wait in it is bounded.
 
 use crate::patience::Peer;
 use crate::patient::{Limit, Patient};
@@ -20,7 +20,7 @@ pub(crate) enum Stream<P: Peer> {
 }
 
 impl<P: Peer> Stream<P> {
-    /// Changes how long waits may be.
+    /// Changes the limit on waits.
     pub(crate) fn set_limit(&mut self, limit: Limit) {
         match self {
             Self::Unix(stream) => stream.limit = limit,
@@ -29,7 +29,7 @@ impl<P: Peer> Stream<P> {
         }
     }
 
-    /// Who is asked for a sign of life.
+    /// The server to test for a sign of life.
     pub(crate) fn peer(&mut self) -> &mut P {
         match self {
             Self::Unix(stream) => &mut stream.peer,
@@ -38,8 +38,8 @@ impl<P: Peer> Stream<P> {
         }
     }
 
-    /// The process that listens at the other end, as this host's kernel knows it: only for a socket of the file
-    /// system, and only if the process is visible from here.
+    /// The process that listens at the other end, according to this host's kernel. Only for a Unix socket, and only if
+    /// the process is visible from here.
     pub(crate) fn listener_pid(&self) -> Option<i32> {
         let Self::Unix(stream) = self else {
             return None;
@@ -48,7 +48,6 @@ impl<P: Peer> Stream<P> {
         Some(peer.pid.as_raw_nonzero().get())
     }
 
-    /// The socket itself.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         match self {
             Self::Unix(stream) => stream.socket.as_fd(),
@@ -57,12 +56,12 @@ impl<P: Peer> Stream<P> {
         }
     }
 
-    /// Our own port, if this is TCP.
+    /// Our own port, for TCP.
     pub(crate) fn local_port(&self) -> Option<u16> {
         Some(SocketAddr::try_from(rustix::net::getsockname(self.socket()).ok()?).ok()?.port())
     }
 
-    /// Nobody between can read along.
+    /// Whether the stream is encrypted.
     pub(crate) fn is_encrypted(&self) -> bool {
         matches!(self, Self::Tls(_))
     }

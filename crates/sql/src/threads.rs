@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Between two looks.
+/// Interval between two calls of `watch`.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Does this work in threads of the caller's, and merges what they find. `ended` tells them that one has failed; `watch` is called
-/// at every tick.
+/// Runs this work in the caller's threads and merges their results. `ended` tells the threads that one has failed; the
+/// calling thread calls `watch` at every tick.
 pub(crate) fn side_by_side<F: Default + Send>(
     threads: usize,
     ended: &AtomicBool,
@@ -49,7 +49,7 @@ pub(crate) fn gather<F: Default>(
                 ended += 1;
                 match (done, &failed) {
                     (Ok(more), _) => merge(&mut findings, &more),
-                    // Those that are stopped after the first failure only say so.
+                    // Threads stopped after the first failure return only `Interrupted`.
                     (Err(error), None | Some(EngineError::Interrupted)) => failed = Some(error),
                     (Err(_), Some(_)) => {}
                 }

@@ -1,5 +1,5 @@
-//! TLS to a server: which authorities to trust, our own certificate, and what to do when a server does not prove its
-//! identity, in the words of its own clients' options.
+//! TLS to a server: which authorities to trust, our own certificate, and which advice to give when a server does not
+//! prove its identity, in terms of its own clients' options.
 
 use crate::certificate::{Certificate, instant_of, name_matches};
 use crate::patience::Peer;
@@ -24,26 +24,26 @@ use std::sync::Arc;
 /// An encrypted stream.
 pub(crate) type Secured<P> = StreamOwned<ClientConnection, Patient<TcpStream, P>>;
 
-/// Authorities.
+/// Trusted authorities.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Roots {
     /// None: the certificate is not verified.
     #[default]
     None,
-    /// Those of a file.
+    /// Those in a file.
     File(PathBuf),
     /// The system's.
     System,
 }
 
-/// What a server's clients call these options.
+/// Names of these options in a server's own clients.
 #[derive(Debug)]
 pub(crate) struct Words {
     pub(crate) roots: &'static str,
     pub(crate) revoked: &'static str,
     pub(crate) certificate: &'static str,
     pub(crate) key: &'static str,
-    /// How to verify nothing, all but the name, and all.
+    /// Option values that verify nothing, everything except the name, and everything.
     pub(crate) nothing: &'static str,
     pub(crate) chain: &'static str,
     pub(crate) all: &'static str,
@@ -52,23 +52,23 @@ pub(crate) struct Words {
 /// Whom to trust.
 pub(crate) struct Trust<'a> {
     pub(crate) roots: &'a Roots,
-    /// Revoked certificates.
+    /// File of revoked certificates.
     pub(crate) revoked: Option<&'a Path>,
-    /// The certificate must be for the host.
+    /// The certificate must match the host.
     pub(crate) named: bool,
     pub(crate) host: &'a str,
     pub(crate) words: &'static Words,
 }
 
-/// Both versions there are.
+/// The TLS versions supported.
 pub(crate) const VERSIONS: [(u8, &SupportedProtocolVersion); 2] =
     [(12, &rustls::version::TLS12), (13, &rustls::version::TLS13)];
 
 impl Trust<'_> {
-    /// How to speak, with these versions, as who has this certificate and its key.
+    /// Builds the client configuration for these versions, with an optional client certificate and its key.
     ///
     /// # Errors
-    /// Files of ours that cannot be used.
+    /// A local file that cannot be used.
     pub(crate) fn config(
         &self,
         versions: &[&'static SupportedProtocolVersion],
@@ -94,15 +94,15 @@ impl Trust<'_> {
         })
     }
 
-    /// The name to ask for.
+    /// The host name to verify.
     ///
     /// # Errors
-    /// No certificate can be for it, and one must.
+    /// The host cannot be in a certificate, although one must match it.
     pub(crate) fn server_name(&self, tcp: &TcpStream) -> Result<ServerName<'static>, String> {
         let host = self.host;
         match (ServerName::try_from(host.to_owned()), self.named) {
             (Ok(name), _) => Ok(name),
-            // A name no certificate can be for does not matter where none is asked for.
+            // If no name is verified, any name will do.
             (Err(_), false) => match tcp.peer_addr() {
                 Ok(address) => Ok(ServerName::IpAddress(address.ip().into())),
                 Err(error) => Err(format!("TLS with {host}: {error}")),
@@ -115,10 +115,10 @@ impl Trust<'_> {
     }
 }
 
-/// Makes a stream a secured one.
+/// Starts TLS on a stream.
 ///
 /// # Errors
-/// The server is not who it should be, or speaks no TLS; see [`reason`].
+/// The server did not prove its identity or does not speak TLS; see [`reason`].
 pub(crate) fn secure<P: Peer>(
     mut tcp: Patient<TcpStream, P>,
     config: ClientConfig,
@@ -132,7 +132,7 @@ pub(crate) fn secure<P: Peer>(
     Ok(StreamOwned::new(session, tcp))
 }
 
-/// Our own words where the verifier found them, else the library's.
+/// The verifier's own explanation if it has one, else the library's.
 pub(crate) fn reason(error: &std::io::Error) -> String {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref());
     match inner {
@@ -166,12 +166,12 @@ fn private_key(path: &Path, parameter: &str) -> Result<PrivateKeyDer<'static>, S
     })
 }
 
-/// Whether a server is who it should be.
+/// Verifies a server's identity.
 #[derive(Debug)]
 struct Verifier {
-    /// No authority: only the server's possession of the key is verified, not its identity.
+    /// Without an authority, only possession of the key is verified, not identity.
     chain: Option<Arc<WebPkiServerVerifier>>,
-    /// Certificates believed as they are: a self-signed server's own, listed as an authority.
+    /// Certificates trusted directly: a self-signed server's own, listed as an authority.
     listed: Vec<CertificateDer<'static>>,
     named: bool,
     host: String,
@@ -186,7 +186,7 @@ impl Verifier {
         let words = trust.words;
         let (listed, authorities) = match trust.roots {
             Roots::None => (Vec::new(), String::new()),
-            // The default file need not be there; one that was named and must be was looked for before.
+            // The default file may be absent; a file that was named was checked before.
             Roots::File(path) => (certificates(path, words.roots)?, path.display().to_string()),
             Roots::System => (rustls_native_certs::load_native_certs().certs, "the system's authorities".to_owned()),
         };
@@ -217,7 +217,7 @@ impl Verifier {
         Ok(verifier)
     }
 
-    /// The certificate is one of the listed ones itself: its dates are all there is to verify.
+    /// The certificate itself is listed: only its dates are verified.
     fn verify_listed(
         &self,
         der: &CertificateDer<'_>,
@@ -243,7 +243,7 @@ impl Verifier {
         Ok(())
     }
 
-    /// Names of a certificate without alternative ones, as libpq takes them.
+    /// Verifies the common names of a certificate without alternative names, as libpq does.
     fn verify_common_name(&self, certificate: &Certificate<'_>) -> Result<(), String> {
         let by_name = |name: &String| name_matches(name, &self.host);
         if !certificate.has_alternative_names && certificate.common_names.iter().any(by_name) {
@@ -268,7 +268,7 @@ impl Verifier {
             CertificateError::Revoked => "its certificate is revoked".to_owned(),
             other => {
                 let other = other.to_string();
-                // The library has these two as text alone.
+                // The library reports these two only as text.
                 if other.contains("CaUsedAsEndEntity") {
                     format!(
                         "its certificate is self-signed and not among those in {}: name the certificate itself with {}",
@@ -331,7 +331,7 @@ impl ServerCertVerifier for Verifier {
             Err(other) => return Err(other),
         };
         let outcome = match (&failed, &parsed) {
-            // The name is looked at last: the chain holds.
+            // The name is checked last, so the chain is valid.
             (CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }, _) if !self.named => {
                 Ok(())
             }
@@ -367,7 +367,7 @@ impl ServerCertVerifier for Verifier {
         if ParsedCertificate::try_from(cert).is_ok() {
             return rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms);
         }
-        // Many servers still have a certificate of version 1, which the library does not read: its key will do.
+        // Many servers still use a version 1 certificate, which the library cannot parse; its key suffices.
         let read = Certificate::read(cert).ok_or(rustls::Error::InvalidCertificate(CertificateError::BadEncoding))?;
         let key = SubjectPublicKeyInfoDer::from(read.key);
         verify_tls13_signature_with_raw_key(message, &key, dss, algorithms)

@@ -6,7 +6,7 @@ use assay_run::stop::Stop;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Between two looks at a stop request.
+/// Interval between two checks of a stop request.
 const TICK: Duration = Duration::from_millis(20);
 
 /// Sessions of all threads connect one after the other.
@@ -17,7 +17,7 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
-    /// So many a second.
+    /// Admits so many sessions per second.
     pub(crate) fn new(rate_per_s: u64) -> Self {
         Self {
             gap: Duration::from_secs(1) / u32::try_from(rate_per_s.max(1)).unwrap_or(u32::MAX),

@@ -1,14 +1,14 @@
-//! The one form of a server's URL, `//[USER[:PASSWORD]@][HOST[:PORT],...][/DATABASE][?NAME=VALUE&...]`, of which each server has its
-//! own understanding. What is a password in it is what [`mask`](assay_measure::config::mask) never shows.
+//! The common form of a server's URL, `//[USER[:PASSWORD]@][HOST[:PORT],...][/DATABASE][?NAME=VALUE&...]`, which each
+//! server interprets in its own way. [`mask`](assay_measure::config::mask) hides every password in it.
 
-/// Parameters in the order they were given; later ones count.
+/// Parameters in the order given; later ones win.
 pub(crate) type Given = Vec<(String, String)>;
 
-/// Reads what follows the two slashes: `user`, `password`, `host`, `port` and `dbname`, as far as they are said, and its parameters. Several
-/// hosts stand in one value, as do their ports.
+/// Parses what follows the two slashes: `user`, `password`, `host`, `port` and `dbname`, if present, and the
+/// parameters. Several hosts share one value, as do their ports.
 ///
 /// # Errors
-/// What is wrong, with no value repeated: it may hold a password.
+/// What is wrong, without repeating any value: it may be a password.
 pub(crate) fn read(rest: &str) -> Result<Given, String> {
     let (front, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, dbname) = front.split_once('/').unwrap_or((front, ""));
@@ -33,13 +33,13 @@ pub(crate) fn read(rest: &str) -> Result<Given, String> {
         names.push(name);
         ports.push(port);
     }
-    // Of several that are all left out nothing is said.
+    // A list with all items left out is omitted.
     let list = |all: Vec<&str>| if all.concat().is_empty() { String::new() } else { all.join(",") };
     put("host", &list(names))?;
     put("port", &list(ports))?;
     put("dbname", dbname)?;
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-        // What stands here may be the rest of a password with a ? in it.
+        // This may be the rest of a password that contains a `?`.
         let is_one = |(name, value): &(&str, &str)| !value.contains('=') && !name.contains(['@', '/', '?']);
         let (name, value) = pair.split_once('=').filter(is_one).ok_or(
             "a parameter of the URL is not name=value: write %3F for a ? in a password, %3D for a = in a value",
@@ -69,10 +69,10 @@ fn host_and_port(part: &str) -> Result<(&str, &str), String> {
     }
 }
 
-/// A part of a URL with its `%XX`.
+/// Decodes the `%XX` in a part of a URL.
 ///
 /// # Errors
-/// What is wrong with it, not what it says.
+/// What is wrong, without the text itself.
 pub(crate) fn decoded(text: &str, what: &str) -> Result<String, String> {
     let wrong = || format!("the URL's {what} has a % without two hexadecimal digits: write %25 for a percent sign");
     let mut bytes = Vec::with_capacity(text.len());
@@ -85,7 +85,7 @@ pub(crate) fn decoded(text: &str, what: &str) -> Result<String, String> {
     text.ok_or_else(|| format!("the URL's {what} is not valid text: use UTF-8 without %00"))
 }
 
-/// A text as a part of a URL.
+/// Encodes a text as a part of a URL.
 pub(crate) fn encoded(text: &str) -> String {
     text.bytes()
         .map(|byte| match byte {

@@ -1,4 +1,4 @@
-//! The requested data set: checked against its server, and against what is already there.
+//! The requested data set: checked against its server, and against an existing data set.
 
 use crate::marked::{FORMAT, Marked, Marker, Own};
 use assay_measure::config::Settings;
@@ -8,46 +8,46 @@ use assay_run::dataset::rows::drawn_id;
 use assay_run::engine::{EngineError, Line};
 use std::collections::BTreeSet;
 
-/// Fewest rows of a schema: below, neither scatter nor a work unit means anything.
+/// Fewest rows of a schema: with fewer, neither scatter nor a work unit is meaningful.
 const FEWEST_ROWS: u64 = 1000;
-/// Most schemas: as many as SLOB was ever run with.
+/// Most schemas: the most that SLOB was ever run with.
 const MOST_SCHEMAS: u32 = 4096;
 
-/// How the load begins.
+/// How the load starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Start<X = ()> {
-    /// Nothing is there.
+    /// No data set exists.
     Fresh,
-    /// A marker is there but no usable data, and the requested settings differ: assay removes what it names first.
+    /// A marker exists, but no usable data, and the requested settings differ: assay first removes what the marker names.
     Over(Marked<X>),
     /// Its loaded SLOB schemas are kept.
     Add(Marked<X>),
 }
 
-/// What a load has decided, whatever the database.
+/// The plan of a load, for any database.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted<X = ()> {
     pub(crate) marker: Marker<X>,
     pub(crate) start: Start<X>,
     /// SLOB schemas the data set will have.
     pub(crate) schemas: u32,
-    /// To be loaded, in this order; what an earlier prepare began of them goes first.
+    /// Schemas to load, in this order. What an interrupted prepare left of them is removed first.
     pub(crate) load: Vec<u32>,
-    /// Loaded by an earlier prepare but not verified: they only need that.
+    /// Schemas an earlier prepare loaded but did not verify; only verification is left.
     pub(crate) verify: Vec<u32>,
-    /// Begun by an earlier prepare and not asked for now: they go.
+    /// Schemas an earlier prepare began and this one does not request; they are removed.
     pub(crate) drop: Vec<u32>,
-    /// Connections that load.
+    /// Number of connections that load.
     pub(crate) degree: usize,
 }
 
 impl<X: Own> Wanted<X> {
-    /// Decides: from what is there, what is asked for (settings, SLOB schemas) and the server's block (bytes, what it calls
-    /// one). `place` is where, for people; `own` makes what a new marker has beside what all have, from that of one it takes the
-    /// place of.
+    /// Plans the load from the existing data set, the request (settings, SLOB schemas) and the server's block (bytes,
+    /// name). `place` is the location, for messages; `own` makes the database's own values of a new marker, given those
+    /// of the marker it replaces.
     ///
     /// # Errors
-    /// `Usage` for settings that contradict themselves, the server or the data set; `Unusable`: something else is there.
+    /// `Usage` for settings that contradict each other, the server or the data set; `Unusable`: other objects are in the place.
     pub(crate) fn new(
         found: Option<Marked<X>>,
         (settings, schemas): (&Settings, u32),
@@ -89,7 +89,7 @@ impl<X: Own> Wanted<X> {
         Ok(Self { marker, drop, start, schemas, load, verify: Vec::new(), degree })
     }
 
-    /// Begun by an earlier prepare: what there is of them goes first.
+    /// Schemas an earlier prepare began; their remains are removed first.
     pub(crate) fn left(&self) -> Vec<u32> {
         match &self.start {
             Start::Fresh => Vec::new(),
@@ -97,27 +97,27 @@ impl<X: Own> Wanted<X> {
         }
     }
 
-    /// Its marker is to be made.
+    /// Whether the marker must be created.
     pub(crate) fn is_new(&self) -> bool {
         !matches!(self.start, Start::Add(_))
     }
 
-    /// Of the tables of a SLOB schema.
+    /// Size of the tables of a SLOB schema.
     pub(crate) fn schema_bytes(&self) -> u64 {
         (self.marker.scale + self.marker.scan_blocks) * self.marker.block_bytes
     }
 
-    /// Live rows to be loaded, of both tables.
+    /// Live rows to load, in both tables.
     pub(crate) fn rows(&self) -> u64 {
         self.load.len() as u64 * (self.marker.scale + self.marker.scan_blocks)
     }
 
-    /// Blocks of the tables to be written.
+    /// Bytes of table blocks to write.
     pub(crate) fn data_bytes(&self) -> u64 {
         self.rows() * self.marker.block_bytes
     }
 
-    /// What a load of so many seconds did, in which `verified` (and verification) may be.
+    /// Result of a load that took so many seconds; `verified` says whether that includes verification.
     pub(crate) fn summary(&self, load_s: f64, verified: &str) -> Vec<Line> {
         if self.load.is_empty() {
             let all = many(self.schemas.into(), "SLOB schema");
@@ -137,7 +137,7 @@ impl<X: Own> Wanted<X> {
         ]
     }
 
-    /// What a load would do at `place`, in a sentence.
+    /// What a load would do at `place`, as a sentence.
     pub(crate) fn action(&self, place: &str) -> String {
         let all = many(u64::from(self.schemas), "SLOB schema");
         match &self.start {
@@ -156,13 +156,13 @@ impl<X: Own> Wanted<X> {
                 };
                 let steps = [more("remove", &self.drop), more("verify", &self.verify), more("load", &self.load)];
                 let steps: Vec<String> = steps.into_iter().flatten().collect();
-                format!("{resume}{}, so that there are {}", steps.join(", "), self.schemas)
+                format!("{resume}{}, {} in total", steps.join(", "), self.schemas)
             }
         }
     }
 }
 
-/// The lines of a plan; `unit` is what the server calls a block.
+/// Lines of a plan; `unit` is the server's term for a block.
 pub(crate) fn data_lines<X>(marker: &Marker<X>, schemas: u32, unit: &str) -> Vec<Line> {
     let (first, rest) = unit.split_at(1);
     let content = match (marker.obfuscate, marker.compress_pct) {
@@ -184,7 +184,7 @@ pub(crate) fn data_lines<X>(marker: &Marker<X>, schemas: u32, unit: &str) -> Vec
 }
 
 /// # Errors
-/// `Usage`: no so many schemas can be loaded.
+/// `Usage`: this number of schemas cannot be loaded.
 pub(crate) fn refuse_counts(schemas: u32) -> Result<(), EngineError> {
     if (1..=MOST_SCHEMAS).contains(&schemas) {
         return Ok(());
@@ -192,7 +192,7 @@ pub(crate) fn refuse_counts(schemas: u32) -> Result<(), EngineError> {
     Err(EngineError::Usage(format!("{schemas} schemas cannot be loaded; the range is 1 to {MOST_SCHEMAS}")))
 }
 
-/// The settings of a new data set, for the server's block (bytes, what it calls one).
+/// Settings of a new data set, for the server's block (bytes, name).
 ///
 /// # Errors
 /// `Usage`: they contradict each other or the server.
@@ -229,7 +229,7 @@ pub(crate) fn new_marker<X>(
     })
 }
 
-/// Settings somebody gave that the data set that is there cannot follow.
+/// Refuses explicit settings that the existing data set cannot follow.
 ///
 /// # Errors
 /// `Usage`, with all of them.

@@ -1,7 +1,7 @@
-//! The server's processes (or threads) of the sessions, and the thread that cancels abandoned statements.
+//! The server processes (or threads) of the sessions, and the thread that cancels abandoned statements.
 //!
-//! A blocking session cannot look up while the server works for it. When the user abandons a run, or the last
-//! sessions wait for something that does not come (a lock of a stranger), this thread asks the server to cancel.
+//! A blocking session cannot react while the server works for it. When the user abandons a run, or the last sessions
+//! wait for something that does not come (a lock held by another client), this thread asks the server to cancel.
 
 use assay_measure::locked::locked;
 use assay_run::engine::EngineError;
@@ -11,29 +11,29 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often it looks.
+/// Interval between two checks.
 const POLL: Duration = Duration::from_millis(20);
-/// How long operations under way may take to end by themselves after the user asked to stop.
+/// How long running operations may take to end after the user asked to stop.
 const PATIENCE_STOPPED: Duration = Duration::from_secs(10);
-/// Between two attempts: a cancel that comes between two statements is lost.
+/// Interval between two attempts: a cancel request that arrives between two statements has no effect.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// Knows a session well enough to end its statement, from another thread.
+/// Can cancel a session's statement from another thread.
 pub(crate) trait Cancel: Clone + Send + 'static {
-    /// Asks the server to end what the session does.
+    /// Asks the server to cancel the session's statement.
     ///
     /// # Errors
     /// The server does not answer.
     fn cancel(&self) -> std::io::Result<()>;
 }
 
-/// What serves each session.
+/// The server process of each session.
 #[derive(Debug)]
 pub(crate) struct Backends<T> {
-    /// 0: not connected.
+    /// 0 means not connected.
     pids: Vec<AtomicI32>,
     tokens: Mutex<Vec<Option<T>>>,
-    /// At least one session has ended its last operation.
+    /// At least one session has completed its last operation.
     leaving: AtomicBool,
     /// Statements were cancelled on purpose.
     cancelled: AtomicBool,
@@ -49,36 +49,36 @@ impl<T: Cancel> Backends<T> {
         }
     }
 
-    /// Session `session` (from 1) is served by process (or thread) `pid`, as the server numbers it.
+    /// Notes that process (or thread) `pid`, by the server's number, serves session `session` (from 1).
     pub(crate) fn connected(&self, session: u32, pid: i32, token: T) {
         let index = session as usize - 1;
         self.pids[index].store(pid, Ordering::Release);
         locked(&self.tokens)[index] = Some(token);
     }
 
-    /// Session `session` (from 1) is closed; its process stays known.
+    /// Notes that session `session` (from 1) is closed; its process number is kept.
     pub(crate) fn closed(&self, session: u32) {
         locked(&self.tokens)[session as usize - 1] = None;
     }
 
-    /// Every session that connected is closed, and there was one.
+    /// Whether at least one session connected and all of them are closed.
     pub(crate) fn all_closed(&self) -> bool {
         let tokens = locked(&self.tokens);
         tokens.iter().all(Option::is_none) && !self.pids().is_empty()
     }
 
-    /// A session has ended its last operation.
+    /// Notes that a session has completed its last operation.
     pub(crate) fn leaves(&self) {
         self.leaving.store(true, Ordering::Release);
     }
 
-    /// Process of session `session` (from 1), also after its end; `None` before it connected.
+    /// Process of session `session` (from 1), even after its end; `None` before it connected.
     pub(crate) fn pid(&self, session: u32) -> Option<i32> {
         let pid = self.pids.get(session as usize - 1)?;
         Some(pid.load(Ordering::Acquire)).filter(|pid| *pid != 0)
     }
 
-    /// (session from 1, process) of all that have connected.
+    /// (session from 1, process) of all sessions that have connected.
     pub(crate) fn pids(&self) -> Vec<(u32, i32)> {
         (1..=self.pids.len() as u32).filter_map(|session| Some((session, self.pid(session)?))).collect()
     }
@@ -87,7 +87,7 @@ impl<T: Cancel> Backends<T> {
         self.cancelled.store(true, Ordering::Release);
         let tokens: Vec<T> = locked(&self.tokens).iter().flatten().cloned().collect();
         for token in tokens {
-            // A server that is gone has nothing left to cancel, and one that does not answer does not answer the next.
+            // A lost server has nothing to cancel; one that does not answer will not answer the next request either.
             if token.cancel().is_err() {
                 return;
             }
@@ -95,7 +95,7 @@ impl<T: Cancel> Backends<T> {
     }
 }
 
-/// The thread; ends when dropped.
+/// The watching thread; dropping it ends the thread.
 #[derive(Debug)]
 pub(crate) struct Watch {
     ended: Arc<AtomicBool>,
@@ -103,8 +103,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// `patience`: how long operations may take to end after others have ended; none where sessions do not end
-    /// together.
+    /// Starts the thread. `patience` is how long operations may take to end after others have ended; `None` if sessions
+    /// do not end together.
     pub(crate) fn begin<T: Cancel>(
         backends: Arc<Backends<T>>,
         stop: Stop,
@@ -128,7 +128,7 @@ impl Drop for Watch {
         self.ended.store(true, Ordering::Release);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // A panic there has been told by the hook; nothing depends on it any more.
+            // The panic hook has already reported a panic there, and nothing depends on the thread any more.
             let _ = thread.join();
         }
     }

@@ -19,9 +19,9 @@ pub(super) fn judge(record: &Record) -> RuleResult {
         return Ok(None);
     };
     let text = format!(
-        "Throughput changed its level {} time(s), first {} s after the gate: the window mixes different states of the \
+        "Throughput changed its level {}, first {} s after the gate: the window mixes different states of the \
          platform.",
-        points.len(),
+        many(points.len() as u64, "time"),
         fixed(*first, 0)
     );
     Ok(Some(RULE.advise(false, text, &[("change_points_count", points.len() as f64), ("first_change_s", *first)])))

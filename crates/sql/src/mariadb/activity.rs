@@ -1,6 +1,6 @@
-//! What our sessions are doing, ten times a second: the server's list of its sessions, and what the kernel says of the
-//! thread of each. The server alone tells no wait; the kernel tells a thread that waits for the disk from one that
-//! waits for something else. So this needs the server on this host.
+//! Samples what our sessions are doing, ten times a second, from the server's list of sessions and the kernel's state
+//! of each session's thread. The server's list shows no waits; the kernel distinguishes a thread that waits for the
+//! disk from one that waits for something else. So this needs the server on this host.
 
 use super::address::Address;
 use super::conn::{Connection, MyError};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// No look may hold the time line longer.
+/// Longest query, so that it does not delay the time line.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
 
 struct State {
@@ -21,15 +21,14 @@ struct State {
     looks: Looks,
 }
 
-/// See the module.
 pub(super) struct Activity {
     address: Address,
-    /// None: nobody can look.
+    /// `None` if no samples can be taken.
     state: Option<Mutex<State>>,
 }
 
 impl Activity {
-    /// Logs in, if the threads can be seen.
+    /// Logs in, if this host can see the threads.
     ///
     /// # Errors
     /// The server refuses the connection.
@@ -43,7 +42,7 @@ impl Activity {
         Ok(Self { address, state })
     }
 
-    /// What each session does, entry k for session k + 1; `threads` are theirs. False: nobody looked.
+    /// Sets what each session does, entry k for session k + 1; `threads` are the sessions' threads. Returns false if no sample was taken.
     pub(super) fn look(&self, host: &Host, threads: &[(u32, i32)], sessions: &mut [Doing]) -> bool {
         let Some(state) = &self.state else {
             return false;
@@ -92,7 +91,7 @@ impl Activity {
             .collect())
     }
 
-    /// For the report: how often it looked and what that took.
+    /// For the report: the number of samples and their cost.
     pub(super) fn facts(&self) -> Vec<Fact> {
         vec![match &self.state {
             Some(state) => locked(state).looks.fact("the server's sessions"),
@@ -101,7 +100,7 @@ impl Activity {
     }
 }
 
-/// What a session does that is inside an operation of ours: the server's words, and the kernel's letter for its thread.
+/// What a session does that is inside one of our operations, from the server's command and state and the kernel's letter for its thread.
 fn translate(command: &str, state: &str, letter: Option<char>) -> Doing {
     let waiting = |event, class| Doing::Waiting { event, class };
     let commits = state.to_ascii_lowercase().contains("commit");

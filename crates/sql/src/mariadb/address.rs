@@ -1,5 +1,6 @@
-//! Where a server is and who asks: `//[USER[:PASSWORD]@][HOST[:PORT]]/[DATABASE][?socket=PATH&ssl-mode=MODE...]`; what the
-//! URL does not say, files of options may.
+//! Where a server is and as whom to log in:
+//! `//[USER[:PASSWORD]@][HOST[:PORT]]/[DATABASE][?socket=PATH&ssl-mode=MODE...]`. Option files complete what the URL
+//! leaves out.
 
 use super::files::Options;
 use super::tls::{self, Tls};
@@ -10,15 +11,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const PORT: u16 = 3306;
-/// No server that is well takes longer to let somebody in, from the first byte to the last.
+/// Longest login, from the first byte to the last; a healthy server needs less.
 pub(super) const CONNECT: Duration = Duration::from_secs(10);
-/// The password, where the URL has none: read by the clients of MariaDB and MySQL too.
+/// Variable for a password that the URL leaves out; the clients of MariaDB and MySQL read it too.
 const VARIABLE: &str = "MYSQL_PWD";
 const FORM: &str = "write mysql://USER[:PASSWORD]@HOST[:PORT]/DATABASE, or \
      mysql://USER@/DATABASE?socket=PATH";
 const PARAMETERS: &str = "socket, ssl-mode, ssl-ca, ssl-cert, ssl-key, server-public-key-path";
 
-/// The way to a server.
+/// How to reach a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Host {
     Tcp { host: String, port: u16 },
@@ -26,7 +27,7 @@ pub(super) enum Host {
 }
 
 impl Host {
-    /// What a certificate must be for.
+    /// The name that the certificate must match.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Tcp { host, .. } => host,
@@ -44,7 +45,7 @@ impl std::fmt::Display for Host {
     }
 }
 
-/// See the module.
+/// A server's address and how to log in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(super) host: Host,
@@ -52,14 +53,14 @@ pub(crate) struct Address {
     pub(super) password: Option<Password>,
     pub(super) database: String,
     pub(super) tls: Tls,
-    /// How long it may take to get in.
+    /// Time limit of a login.
     pub(super) login: Duration,
     /// How long an answer may take.
     pub(super) patience: Patience,
 }
 
 impl Address {
-    /// Reads what follows `mysql:`; what it leaves out may come from the environment and from files of options.
+    /// Parses what follows `mysql:`; the environment and option files complete it.
     ///
     /// # Errors
     /// What is wrong, without repeating what may be a password.
@@ -105,12 +106,12 @@ impl Address {
         })
     }
 
-    /// For sessions whose answers never take longer than one may, whatever the server shows.
+    /// For sessions whose answers must keep the time limit, whatever the server's state.
     pub(super) fn strict(&self) -> Self {
         self.strict_within(self.patience.answer())
     }
 
-    /// For what a server that is well does at once: getting in, and each answer.
+    /// For requests that a healthy server answers at once: the login, and each answer.
     pub(super) fn brief(&self, within: Duration) -> Self {
         Self { login: within.min(self.login), ..self.strict_within(within) }
     }
@@ -133,7 +134,7 @@ fn host(name: Option<String>, port: Option<String>, socket: Option<String>, file
         (name, socket) => (name, socket.map(PathBuf::from)),
     };
     match (name, socket) {
-        // A socket is how clients reach the server of their own host.
+        // Clients use a socket only for a server on their own host.
         (name, Some(path)) if is_here(&name) => Ok(Host::Socket(path)),
         (Some(host), None) => Ok(Host::Tcp { host, port }),
         (None, _) => Err(format!("the URL names neither host nor socket: {FORM}")),

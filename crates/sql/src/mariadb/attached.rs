@@ -1,5 +1,5 @@
-//! What every run keeps on a server besides its sessions: the claim, the readers of the server's counters and of its
-//! sessions' activity, its host, and the thread that cancels abandoned statements.
+//! What every run holds on a server besides its sessions: the claim, the readers of counters and of session activity,
+//! the server's host, and the thread that cancels abandoned statements.
 
 use super::activity::Activity;
 use super::address::Address;
@@ -20,16 +20,16 @@ use assay_run::stop::Stop;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// No run ends in the midst of what it has just begun.
+/// Shortest grace, so that no run ends right after it has started an operation.
 const GRACE_MIN: Duration = Duration::from_secs(1);
-/// How long operations may go on after a request to stop: longer than until they are cancelled.
+/// How long operations may go on after a request to stop: longer than it takes to cancel them.
 const GRACE_STOPPED: Duration = Duration::from_secs(15);
-/// Asking for a statement's end is no work for a server that is well.
+/// Longest wait for a cancel request, which costs a healthy server no effort.
 const CANCEL: Duration = Duration::from_secs(5);
-/// Claim, statistics, activity, cancelling.
+/// Connections for claim, statistics, activity and cancelling.
 pub(super) const OWN_CONNECTIONS: u64 = 4;
 
-/// Ends a session's statement, and its wait.
+/// Cancels a session's statement and its wait.
 #[derive(Clone)]
 pub(super) struct Token {
     address: Arc<Address>,
@@ -39,13 +39,12 @@ pub(super) struct Token {
 impl Cancel for Token {
     fn cancel(&self) -> std::io::Result<()> {
         let mut connection = Connection::open(&self.address.brief(CANCEL)).map_err(std::io::Error::other)?;
-        // Nobody is left to be told where the session is gone.
+        // If the session has ended, nothing is left to cancel.
         let _ = connection.run(&format!("kill query {}", self.id));
         Ok(())
     }
 }
 
-/// See the module.
 pub(super) struct Attached {
     pub(super) address: Arc<Address>,
     pub(super) clock: Clock,
@@ -53,7 +52,7 @@ pub(super) struct Attached {
     pub(super) backends: Arc<Backends<Token>>,
     watch: Mutex<Option<Watch>>,
     pub(super) server: ServerStats,
-    /// Its process and threads, and the device under its files.
+    /// The server's process and threads, and the device under its files.
     pub(super) host: Host,
     activity: Activity,
     turns: Turns,
@@ -63,7 +62,7 @@ pub(super) struct Attached {
 }
 
 impl Attached {
-    /// With the claim that `control` holds; `in_server`: one statement performs many operations.
+    /// Attaches with the claim that `control` holds; `in_server` means that one statement performs many operations.
     pub(super) fn open(
         address: Address,
         (mut control, server): (Connection, &Server),
@@ -104,12 +103,12 @@ impl Attached {
         Ok(connection)
     }
 
-    /// To end what a session does.
+    /// A token that cancels the session's statements.
     pub(super) fn token(&self, connection: &Connection) -> Token {
         Token { address: Arc::clone(&self.address), id: connection.id() }
     }
 
-    /// A session is about to close: its CPU is read a last time.
+    /// Takes the last reading of a session's CPU time before it closes.
     pub(super) fn closes(&self, number: u32) {
         if let Some(thread) = self.backends.pid(number) {
             self.host.last_look(thread);
@@ -134,12 +133,12 @@ impl Attached {
         self.activity.look(&self.host, &self.backends.pids(), sessions)
     }
 
-    /// The run enters a phase that may take so long; none: as long as it takes.
+    /// Starts a phase of the run with this time limit; `None` means no limit.
     pub(super) fn phase(&self, name: &'static str, within: Option<Duration>) {
         self.address.patience.phase(name, within);
     }
 
-    /// Sessions are still at work so long after they were told to end.
+    /// Called while sessions are still at work this long after they were told to end.
     pub(super) fn overdue(&self, late: Duration) {
         let (limit, after) = if self.stop.requested() {
             (self.grace.min(GRACE_STOPPED), "the request to stop")
@@ -152,12 +151,12 @@ impl Attached {
         }
     }
 
-    /// Works with the connection that holds the claim, while it is there.
+    /// Runs `work` on the connection that holds the claim, unless it was released.
     pub(super) fn control<T>(&self, work: impl FnOnce(&mut Connection) -> T) -> Option<T> {
         locked(&self.control).as_mut().map(work)
     }
 
-    /// Ends the claim, and hands its connection over: once.
+    /// Hands over the connection that holds the claim, once; this ends the claim.
     pub(super) fn release(&self) -> Option<Connection> {
         drop(locked(&self.watch).take());
         self.server.claim_ends();

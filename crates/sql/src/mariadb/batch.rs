@@ -1,5 +1,5 @@
-//! Rows on their way to a table: the text of an insert of many rows, or lines that the server asks for as if they were a
-//! file of ours (LOAD DATA LOCAL). The latter are made in memory; no file is ever read, whatever name a server asks for.
+//! Rows to load: as the text of a multi-row INSERT, or as lines that the server requests like a local file (LOAD DATA
+//! LOCAL). The lines are built in memory; assay never reads a file, whatever name a server asks for.
 
 use super::conn::{Connection, MyError};
 use super::layout::{Sizes, column_names};
@@ -7,12 +7,12 @@ use super::marker::Marker;
 use super::plan::{LoadPlan, Way};
 use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS, FILL, Random};
 
-/// Live rows of a statement, each with its pads.
+/// Live rows in a statement, each with its pads.
 const ROWS: u64 = 64;
-/// Of a statement beside its rows, and of a row beside its columns and fillers, at most.
+/// Most bytes of a statement besides its rows, and of a row besides its columns and fillers.
 const FRAME_BYTES: usize = 200;
 
-/// How a value, a row and NULL are written.
+/// How values, rows and NULL are written.
 struct Style {
     row: &'static str,
     column: &'static str,
@@ -24,25 +24,25 @@ struct Style {
 const INSERT: Style = Style { row: "(", column: ",", quote: "'", null: "null", end: ")," };
 const LOCAL: Style = Style { row: "", column: "\t", quote: "", null: "\\N", end: "\n" };
 
-/// See the module.
+/// A buffer for rows to load.
 pub(super) struct Batch<'a> {
     marker: &'a Marker,
     sizes: Sizes,
     way: Way,
     rows: u64,
     schema: u32,
-    /// What is sent next.
+    /// Text of the next statement.
     text: Vec<u8>,
     column: Vec<u8>,
 }
 
 impl<'a> Batch<'a> {
-    /// For the tables of this number.
+    /// For the tables of SLOB schema `schema`.
     pub(super) fn new(plan: &'a LoadPlan, schema: u32) -> Self {
         let sizes = plan.sizes;
         let pads = (sizes.rows as usize - 1) * (sizes.pad + FRAME_BYTES);
         let each = COLUMNS * (COLUMN_BYTES + 3) + sizes.live + FRAME_BYTES + pads;
-        // The server takes statements of so many bytes; lines of a file it takes in pieces.
+        // The server limits the size of a statement; it takes the lines of a file in pieces.
         let room = usize::try_from(plan.server.packet_bytes).unwrap_or(usize::MAX);
         let fit = (room.saturating_sub(FRAME_BYTES) / each).max(1) as u64;
         Self {
@@ -59,7 +59,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Live rows of a statement.
+    /// Live rows in a statement.
     pub(super) fn rows(&self) -> u64 {
         self.rows
     }
@@ -84,7 +84,7 @@ impl<'a> Batch<'a> {
         }
         let done = match self.way {
             Way::Insert => {
-                // The comma after the last row.
+                // Remove the comma after the last row.
                 text.pop();
                 connection.run(&String::from_utf8_lossy(&text))
             }
@@ -97,13 +97,13 @@ impl<'a> Batch<'a> {
         done
     }
 
-    /// A live row and its pads.
+    /// Appends a live row and its pads.
     fn group(&mut self, text: &mut Vec<u8>, slot: u64, key: u64) {
         let style = match self.way {
             Way::Insert => INSERT,
             Way::Local => LOCAL,
         };
-        // Two rows of one data set have nothing in common.
+        // A number of its own for each row, so that no two rows of a data set have common content.
         let number = (u64::from(self.schema) << 40) + slot;
         let mut random = Random::of_row(self.marker.data_set, number);
         let first = self.sizes.rows * slot + 1;
@@ -127,7 +127,7 @@ impl<'a> Batch<'a> {
         text.extend(style.column.bytes().chain(style.quote.bytes()));
         self.column.clear();
         self.column.resize(bytes, FILL);
-        // Letters and digits alone, in every case.
+        // Only letters and digits, in either case.
         if self.marker.obfuscate {
             random.fill_column(&mut self.column, self.marker.compress_pct);
         }

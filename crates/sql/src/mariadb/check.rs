@@ -1,4 +1,4 @@
-//! Verifying a data set: after a load, and by `assay check`.
+//! Verifies a data set after a load and in `assay check`.
 
 use super::Mariadb;
 use super::conn::{Connection, told};
@@ -10,13 +10,13 @@ use assay_measure::record::Figure;
 use assay_run::dataset::rows::COLUMN_BYTES;
 use assay_run::engine::EngineError;
 
-/// Rows of a table that a sample reads.
+/// Rows of a table that a sampled check reads.
 const SAMPLED_ROWS: u64 = 2000;
 
-/// Pages of a table beside those of its rows, for which a count may stand.
+/// Pages of a table, besides those of its rows, that the count may include.
 const SPARE_PAGES: u64 = 4;
 
-/// Verifies one SLOB schema of a check.
+/// Verifies one SLOB schema in a check.
 pub(super) fn each(job: &Job<Mariadb, Checked>, reader: &mut Connection, n: u32) -> Result<Findings, EngineError> {
     let found = schema(reader, &job.what.marker, n, job.what.level)?;
     job.checked();
@@ -26,7 +26,7 @@ pub(super) fn each(job: &Job<Mariadb, Checked>, reader: &mut Connection, n: u32)
 /// Verifies one SLOB schema.
 ///
 /// # Errors
-/// `Damaged` names table, expectation and finding; the server's.
+/// `Damaged` with table, expected and actual value; the server's.
 pub(super) fn schema(
     connection: &mut Connection,
     marker: &Marker,
@@ -57,7 +57,7 @@ pub(super) fn schema(
     Ok(found)
 }
 
-/// The columns, engine and format that assay gave it.
+/// Checks columns, engine and row format.
 fn shape(connection: &mut Connection, table: &str) -> Result<(), EngineError> {
     let doing = format!("reading the definition of {table}");
     let doing = told(&doing);
@@ -104,7 +104,7 @@ fn index(connection: &mut Connection, table: &str, unique: bool) -> Result<(), E
     Ok(())
 }
 
-/// Each key once, by the index.
+/// Checks through the index that each key exists once.
 fn keys(connection: &mut Connection, table: &str, scale: u64) -> Result<(), EngineError> {
     let rows = connection
         .rows(&format!(
@@ -123,7 +123,7 @@ fn keys(connection: &mut Connection, table: &str, scale: u64) -> Result<(), Engi
     ))
 }
 
-/// Live rows and pads, and the size of each; returns the rank correlation of key and place, where all rows are read, as the server says it.
+/// Checks live rows, pads and their sizes. Returns the server's rank correlation of key and position if all rows are read.
 fn content(
     connection: &mut Connection,
     marker: &Marker,
@@ -166,11 +166,11 @@ fn content(
     Ok(row.get(4).cloned().flatten())
 }
 
-/// Pages that hold rows, by the server's own statistics, made anew: one for each row and its pads. n/a where the user
-/// may not read them.
+/// Number of pages with rows, from recalculated statistics: one for each row and its pads. n/a if the user may not read
+/// the statistics.
 fn leaf_pages(connection: &mut Connection, table: &str, rows: u64) -> Result<Figure, EngineError> {
     let denied = || Ok(Figure::na("the user may not read mysql.innodb_index_stats"));
-    // It writes nothing but statistics; who may not make them reads those of the load.
+    // This only updates statistics; without the privilege, those of the load are used.
     let _ = connection.run(&format!("analyze table {table}"));
     let asked = connection.rows(&format!(
         "select stat_name, stat_value from mysql.innodb_index_stats where database_name = database() \
@@ -186,7 +186,7 @@ fn leaf_pages(connection: &mut Connection, table: &str, rows: u64) -> Result<Fig
         row[1].as_ref()?.parse::<u64>().ok()
     };
     let pages = match (of("n_leaf_pages"), of("size")) {
-        // So small a table has no segment of its own for them; all its pages but the root are then such.
+        // So small a table has no separate leaf segment: all its pages except the root are leaf pages.
         (Some(1), Some(size)) => size.saturating_sub(1),
         (Some(pages), _) => pages,
         (None, _) => return denied(),

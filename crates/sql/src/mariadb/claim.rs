@@ -1,9 +1,9 @@
-//! Decides which commands may work on a data set at the same time; nothing else claims one.
+//! Decides which commands may work on a data set at the same time. No other module claims one.
 //!
-//! A claim is a user-level lock (`GET_LOCK`) of a connection that lives as long as the command. Such locks know no
-//! sharing: a command that wants the data set alone holds the main lock, and finds none of the runs' own; a run takes
-//! one of its own while it holds the main lock for an instant, and so does a series, of another name: it is no load that a
-//! run in it could meet. The names hold for the whole server and are made from the database's.
+//! A claim is a user-level lock (`GET_LOCK`) of a connection that lives as long as the command. Such locks cannot be
+//! shared. So a command that needs the data set exclusively holds the main lock and checks that no run holds a lock of
+//! its own. A run holds the main lock only while it takes its own lock. A series does the same under another name,
+//! since it puts no load on other runs. The names are unique within the server and derived from the database's name.
 
 use super::address::Address;
 use super::conn::{Connection, MyError, told};
@@ -11,23 +11,23 @@ use crate::claim::Purpose;
 use assay_run::engine::EngineError;
 use std::time::{Duration, Instant};
 
-/// How long a claim waits for its holder: an assay that follows another at once is not to be refused for that.
+/// How long to wait for another holder: an assay started right after another must not be refused.
 const WAIT: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(20);
-/// Runs that may share a data set, and series.
+/// Most runs, and most series, that can share a data set.
 const SHARERS: u32 = 64;
-/// What locks are called that are shared.
+/// Name of a run's lock.
 const RUN: &str = "run";
 const SERIES: &str = "series";
 
-/// Claims the data set; the claim ends with the connection that is returned.
+/// Claims the data set; the claim ends with the returned connection.
 ///
 /// # Errors
-/// `Unusable`: somebody else has it, who is named; the server does not answer.
+/// `Unusable`: others hold a claim (the error names them), or the server does not answer.
 pub(super) fn take(address: &Address, purpose: Purpose) -> Result<Connection, EngineError> {
     let mut connection = Connection::open(address)?;
     let doing = told("claiming the data set");
-    // It is idle for as long as the work takes.
+    // The connection is idle as long as the work takes.
     connection.run("set wait_timeout = 31536000").map_err(&doing)?;
     let main = main_lock(&address.database);
     let wait_s = WAIT.as_secs();
@@ -87,7 +87,7 @@ fn holders(connection: &mut Connection, database: &str, kind: &str) -> Result<Ve
     Ok(ids.filter_map(|id| id.parse().ok()).collect())
 }
 
-/// The refusal of a data set that somebody uses.
+/// The error for a data set that is in use.
 fn in_use(connection: &mut Connection, address: &Address, ids: &[u64]) -> EngineError {
     let who: Vec<String> = ids
         .iter()

@@ -1,4 +1,4 @@
-//! A session with a server: statements as text or prepared, and files that it may ask for. Every wait in it ends.
+//! A session with a server: text and prepared statements, and files that the server may request. Every wait is bounded.
 
 use super::address::Address;
 use super::dial::{Server, Stream, dial};
@@ -18,26 +18,26 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Of a file that is sent, in a packet.
+/// Bytes of a file sent in one packet.
 const FILE_BYTES: usize = 64 * 1024;
 
-/// A statement the server holds.
+/// A prepared statement on the server.
 pub(super) struct Prepared {
     pub(super) id: u32,
-    /// What its columns held when they were described last.
+    /// Types of its columns when they were last described.
     kinds: Vec<Kind>,
 }
 
-/// See the module.
+/// A session with a server.
 pub(crate) struct Connection {
     pub(super) product: Product,
     stream: Stream,
     packets: Packets,
     patience: Patience,
     id: u32,
-    /// Why the next bytes of the connection are unknown.
+    /// Error that left the connection in an unknown state.
     over: Option<MyError>,
-    /// What the last answer said at its end.
+    /// Final status of the last answer.
     pub(super) done: Done,
 }
 
@@ -45,7 +45,7 @@ impl Connection {
     /// Logs in.
     ///
     /// # Errors
-    /// `Unusable`: nobody there, wrong password, no such database; with the way out.
+    /// `Unusable`, with the remedy: no server, wrong password, no such database.
     pub(super) fn open(address: &Address) -> Result<Self, EngineError> {
         let entered = dial(address).map_err(MyError::from).and_then(|stream| log_in(stream, address));
         let (mut stream, packets, id) = entered.map_err(|error| refused(address, &error))?;
@@ -58,14 +58,14 @@ impl Connection {
         Ok(connection)
     }
 
-    /// What a session needs that no setting of the server may change, and whose server it is.
+    /// Fixes session settings regardless of the server's, and finds out which product it is.
     fn pin(&mut self) -> Result<(), MyError> {
         self.run("set names latin1, sql_mode = 'STRICT_ALL_TABLES'")?;
         self.product = Product::of(&self.value("select version()")?);
         Ok(())
     }
 
-    /// Does something with the session that leaves it unusable if it fails otherwise than by the server's word.
+    /// Runs `work`; any error except one from the server makes the session unusable.
     fn with<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T, MyError>) -> Result<T, MyError> {
         if let Some(why) = &self.over {
             return Err(why.again());
@@ -93,18 +93,18 @@ impl Connection {
         })
     }
 
-    /// Statements whose answers do not matter.
+    /// Executes statements and ignores their results.
     pub(super) fn run(&mut self, sql: &str) -> Result<(), MyError> {
         self.query(sql, &mut |_, _| Some(()))
     }
 
-    /// The same of one that loads a file, which is this text: whatever file the server asks for.
+    /// Executes a statement that loads a file; sends this text, whichever file the server requests.
     pub(super) fn load(&mut self, sql: &str, text: &[u8]) -> Result<(), MyError> {
         self.with(|this| {
             this.command(&[&[COM_QUERY], sql.as_bytes()].concat())?;
             let mut first = this.packets.next(&mut this.stream)?;
             if this.packets.at(first.clone()).first() == Some(&LOCAL_FILE) {
-                // An empty packet ends it.
+                // An empty packet ends the file.
                 for part in text.chunks(FILE_BYTES).chain([&[][..]]) {
                     let (bytes, next) = packets(part, this.packets.number);
                     this.send(&bytes, next)?;
@@ -126,18 +126,18 @@ impl Connection {
         Ok(rows)
     }
 
-    /// The first value of the first row; empty if there is none.
+    /// The first value of the first row; empty if there is no row.
     pub(super) fn value(&mut self, sql: &str) -> Result<String, MyError> {
         let first = self.rows(sql)?.into_iter().flatten().next();
         Ok(first.flatten().unwrap_or_default())
     }
 
-    /// A number there; 0 if it is none.
+    /// The first value as a number; 0 if it is not one.
     pub(super) fn number(&mut self, sql: &str) -> Result<u64, MyError> {
         Ok(self.value(sql)?.parse().unwrap_or(0))
     }
 
-    /// Has the server hold a statement.
+    /// Prepares a statement.
     pub(super) fn prepare(&mut self, sql: &str) -> Result<Prepared, MyError> {
         self.with(|this| {
             this.command(&[&[COM_STMT_PREPARE], sql.as_bytes()].concat())?;
@@ -146,7 +146,7 @@ impl Connection {
         })
     }
 
-    /// Executes it with these values, and hands over each row.
+    /// Executes a prepared statement with these values, and passes on each row.
     pub(super) fn execute(
         &mut self,
         statement: &mut Prepared,
@@ -164,7 +164,7 @@ impl Connection {
         })
     }
 
-    /// Sends a question.
+    /// Sends a request.
     ///
     /// # Errors
     /// A lost connection.
@@ -173,7 +173,7 @@ impl Connection {
         self.with(|this| this.send(&call.bytes, 1))
     }
 
-    /// Waits for its answer: the rows counted or changed.
+    /// Waits for the answer and returns the number of rows counted or changed.
     ///
     /// # Errors
     /// The server's, or a lost connection.
@@ -182,16 +182,16 @@ impl Connection {
         self.with(|this| this.packets.counted(&mut this.stream))
     }
 
-    /// Whoever waits for the answer outside (in `epoll`) asks now and then whether it may wait any longer; `wait` is a new one
-    /// for each answer.
+    /// Callers that wait for the answer outside (in `epoll`) call this now and then to ask whether they may go on;
+    /// `wait` is a new one for each answer.
     ///
     /// # Errors
-    /// It may not.
+    /// They may not.
     pub(super) fn may_wait(&mut self, wait: &mut Wait) -> Result<(), MyError> {
         self.with(|this| Ok(this.patience.look(wait, this.stream.peer())?))
     }
 
-    /// To wait for answers.
+    /// The socket, to wait until it is readable.
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
         self.stream.socket()
     }
@@ -201,13 +201,13 @@ impl Connection {
         self.id
     }
 
-    /// Who listens at the other end, if this is a socket of the file system.
+    /// The process that listens at the other end of a Unix socket.
     pub(super) fn listener(&self) -> Option<i32> {
         self.stream.listener_pid()
     }
 }
 
-/// Says good-bye; what goes wrong then does not matter.
+/// Logs off, ignoring errors.
 impl Drop for Connection {
     fn drop(&mut self) {
         let _ = self.with(|this| this.command(&[COM_QUIT]));
@@ -215,12 +215,12 @@ impl Drop for Connection {
 }
 
 impl Peer for Server {
-    /// Whether it greets a new connection, which a server whose threads are frozen does not.
+    /// Whether the server greets a new connection; one with frozen threads does not.
     fn shows_life(&self, within: Duration) -> bool {
         matches!(self.way.hears(&[], within), Ok(1))
     }
 
-    /// As the server's own list of sessions has it, on a session of its own.
+    /// From the server's own list of sessions, over a separate session.
     fn is_at_work(&self, within: Duration) -> Option<bool> {
         let (address, id) = self.session.as_ref()?;
         let mut asking = Connection::open(&address.brief(within)).ok()?;
@@ -232,10 +232,10 @@ impl Peer for Server {
     }
 }
 
-/// States of a session that writes to its client, on MariaDB and on MySQL.
+/// States of a session that sends to its client, in MariaDB and in MySQL.
 const TO_CLIENT: [&str; 2] = ["Writing to net", "Sending to client"];
 
-/// What a row of our own number, the session's, and what the server does for it says.
+/// Interprets a row: our own connection number, the session's number, its command and its state.
 fn is_at_work(own: u32, row: &[Option<String>]) -> Option<bool> {
     let [told, id, command, state] = row else { return None };
     // Behind a proxy the numbers mean something else.
@@ -244,7 +244,7 @@ fn is_at_work(own: u32, row: &[Option<String>]) -> Option<bool> {
     }
     match id {
         None => Some(false),
-        // Waiting for its client is no work, whatever it is in the middle of.
+        // Waiting for the client does not count as work, even inside a transaction.
         Some(_) => Some(command.as_deref()? != "Sleep" && !TO_CLIENT.contains(&state.as_deref().unwrap_or_default())),
     }
 }

@@ -1,4 +1,4 @@
-//! From an address to a socket, and whether a server lives there.
+//! Turns an address into a socket, and tests whether a server is alive.
 
 use super::address::{Address, Host};
 use crate::patient::{Limit, Patient};
@@ -10,15 +10,15 @@ use std::time::Instant;
 /// The server at the other end of a session.
 pub(super) struct Server {
     pub(super) way: Way,
-    /// How the session came in, and its number there; none before it is in.
+    /// How the session connected, and its number; `None` before the login.
     pub(super) session: Option<(Arc<Address>, u32)>,
 }
 
-/// Its bytes.
+/// A stream to the server.
 pub(super) type Stream = crate::stream::Stream<Server>;
 
-/// A socket to the server, over which somebody must be in when [`Address::login`] has passed: once an address was found, for
-/// each that its name has.
+/// Connects a socket on which the login must be done within [`Address::login`]. The time starts when the name is
+/// resolved, again for each of its addresses.
 pub(super) fn dial(address: &Address) -> IoResult<Stream> {
     let patience = &address.patience;
     let end = || Some(Instant::now() + address.login);
@@ -35,7 +35,7 @@ pub(super) fn dial(address: &Address) -> IoResult<Stream> {
                 let end = end();
                 match connect_tcp(place, end, patience) {
                     Ok(socket) => {
-                        // No gathering of small packets.
+                        // Disables Nagle's algorithm.
                         socket.set_nodelay(true)?;
                         let peer = Server { way: Way::Tcp(place), session: None };
                         return Ok(Stream::Tcp(Patient::new(socket, peer, Limit::Until(end), patience.clone())?));

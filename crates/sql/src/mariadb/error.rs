@@ -1,14 +1,14 @@
-//! Why a server did not do as asked, and what its user can do about it.
+//! Server errors, and what the user can do about them.
 
 use super::address::{Address, CONNECT};
 use assay_run::engine::{EngineError, OpError};
 use std::io::{Error, ErrorKind};
 
-/// Classes of failed operations by the server's number; whether another attempt may help.
+/// Classes of failed operations by the server's error number, and whether a retry may help.
 const CLASSES: &[(u16, &str, bool)] = &[
     (1213, "deadlock", true),
     (1205, "lock timeout", false),
-    // A file could not grow, which MariaDB reports with the number of its file layer and without a reason.
+    // A file could not grow; MariaDB reports this with a file-layer error number and no reason.
     (14, "disk full", false),
     (20, "disk full", false),
     (1021, "disk full", false),
@@ -27,21 +27,21 @@ const CLASSES: &[(u16, &str, bool)] = &[
     (1044, "no privilege", false),
 ];
 
-/// Why a server did not do as asked.
+/// Why a request failed.
 #[derive(Debug)]
 pub(super) enum MyError {
-    /// It says why.
+    /// The server's error.
     Server { code: u16, message: String },
     /// Reading or writing failed, or the answer does not follow the protocol.
     Io(Error),
-    /// It cannot protect the connection.
+    /// The server cannot encrypt the connection.
     NoTls,
-    /// The server asks for something that assay does not do.
+    /// The server requests something that assay does not support.
     Refused(String),
 }
 
 impl MyError {
-    /// The server's number of the error.
+    /// The server's error number.
     pub(super) fn code(&self) -> Option<u16> {
         match self {
             Self::Server { code, .. } => Some(*code),
@@ -49,12 +49,12 @@ impl MyError {
         }
     }
 
-    /// There is no connection.
+    /// The error for a missing connection.
     pub(super) fn gone() -> Self {
         Self::Io(ErrorKind::NotConnected.into())
     }
 
-    /// The same once more, for who asks again.
+    /// A copy of the error for a later caller.
     pub(super) fn again(&self) -> Self {
         match self {
             Self::Server { code, message } => Self::Server { code: *code, message: message.clone() },
@@ -69,7 +69,7 @@ impl MyError {
         Self::Io(Error::new(ErrorKind::InvalidData, format!("the server does not follow the protocol: {what}")))
     }
 
-    /// The server was not heard of for too long.
+    /// The server did not answer in time.
     fn is_late(&self) -> bool {
         matches!(self, Self::Io(io) if matches!(io.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut))
     }
@@ -83,12 +83,12 @@ impl MyError {
         }
     }
 
-    /// Another session was in the way (a deadlock, a wait for a lock): another attempt at the transaction may help.
+    /// Another session caused the error (a deadlock, a lock wait): retrying the transaction may help.
     pub(super) fn is_clash(&self) -> bool {
         matches!(self.code(), Some(1205 | 1213))
     }
 
-    /// The connection cannot be used any more: it broke, or the server ended it (1053 and 1927, shutdown and KILL).
+    /// The connection is no longer usable: it broke, or the server ended it (1053 and 1927, shutdown and KILL).
     pub(super) fn is_fatal(&self) -> bool {
         match self.code() {
             Some(code) => matches!(code, 1053 | 1927),
@@ -115,7 +115,7 @@ impl From<Error> for MyError {
     }
 }
 
-/// Says what was being done when the server refused, and the way out where there is one.
+/// Adds to an error what was being done, and the remedy if there is one.
 pub(super) fn told(doing: &str) -> impl Fn(MyError) -> EngineError + '_ {
     move |error| {
         let way_out = match error.code() {
@@ -134,7 +134,7 @@ pub(super) fn told(doing: &str) -> impl Fn(MyError) -> EngineError + '_ {
     }
 }
 
-/// An operation's failure by what the server said.
+/// Converts a server error to the failure of an operation.
 pub(super) fn op_error(error: &MyError) -> OpError {
     if error.is_fatal() {
         OpError { class: "connection lost", text: error.to_string(), retryable: false }
@@ -143,14 +143,14 @@ pub(super) fn op_error(error: &MyError) -> OpError {
     }
 }
 
-/// The same from the server's number and text.
+/// The same for an error number and text.
 pub(super) fn op_error_of(code: u16, text: &str) -> OpError {
     let known = CLASSES.iter().find(|(known, ..)| *known == code);
     let (class, retryable) = known.map_or(("server", false), |(_, class, again)| (*class, *again));
     OpError { class, text: text.to_owned(), retryable }
 }
 
-/// Why nobody was let in.
+/// The error of a failed login.
 pub(super) fn refused(address: &Address, error: &MyError) -> EngineError {
     let Address { host, user, database, .. } = address;
     let text = match error.code() {

@@ -1,8 +1,8 @@
-//! Files of options, as the clients of MariaDB read them: `my.cnf` and what it includes, groups `client`,
-//! `client-server`, `client-mariadb` and `assay`.
+//! Option files as the clients of MariaDB read them: `my.cnf` and its includes, groups `client`, `client-server`,
+//! `client-mariadb` and `assay`.
 //!
-//! Of what those clients know, assay takes what says where the server is, who asks, and how the connection is protected;
-//! the rest is theirs. In the group `assay` everything must be known.
+//! assay uses the options about the server's location, the login and encryption, and ignores those clients' other
+//! options. In the group `assay` an unknown option is an error.
 
 use super::tls::{self, Mode};
 use crate::password::Password;
@@ -12,16 +12,16 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Files read one after the other where none is named; a later one overrides.
+/// Files read in this order if none is named; later ones override earlier ones.
 const DEFAULTS: [&str; 2] = ["/etc/my.cnf", "/etc/mysql/my.cnf"];
 const OWN: &str = ".my.cnf";
 const GROUPS: [&str; 4] = ["client", "client-server", "client-mariadb", "assay"];
-/// Includes in includes at most.
+/// Deepest nesting of includes.
 const DEPTH_MAX: u32 = 10;
-/// Options that would protect the connection in a way that assay has not.
+/// Options for TLS features that assay does not support.
 const REFUSED: [&str; 3] = ["ssl-capath", "ssl-crl", "ssl-crlpath"];
 
-/// What the files say.
+/// Settings from the files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Options {
     pub(super) user: Option<String>,
@@ -34,10 +34,10 @@ pub(super) struct Options {
 }
 
 impl Options {
-    /// Reads `named` alone, or the usual files.
+    /// Reads only `named`, or the default files.
     ///
     /// # Errors
-    /// The file that was named cannot be read; a line of a file is wrong. No value is repeated.
+    /// The named file cannot be read, or a line in a file is wrong. Errors repeat no value.
     pub(super) fn read(named: &str) -> Result<Self, String> {
         Self::files(named).map_err(|why| super::on_one_line(&why))
     }
@@ -51,7 +51,7 @@ impl Options {
         let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(OWN));
         let usual = DEFAULTS.iter().map(PathBuf::from).chain(home);
         for file in usual.filter(|file| file.is_file()) {
-            // Others may read what is not for us.
+            // Skip files that only others may read.
             let opened = bounded::open(&file, bounded::OPTIONS);
             if !opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied) {
                 options.file(&file, 0)?;
@@ -67,7 +67,7 @@ impl Options {
         }
         let wrong = |why: &dyn std::fmt::Display| format!("file of options {name}: {why}");
         let about = fs::metadata(file).map_err(|error| wrong(&error))?;
-        // A pipe would be waited for, a device read for ever.
+        // Opening a pipe would block; reading a device might never end.
         if !about.is_file() {
             return Err(wrong(&"it is no regular file"));
         }
@@ -78,7 +78,7 @@ impl Options {
         self.text(&text, file, depth)
     }
 
-    /// What a file of this name says.
+    /// Parses the text of this file.
     fn text(&mut self, text: &str, file: &Path, depth: u32) -> Result<(), String> {
         let name = file.display();
         let mut group = String::new();
@@ -138,7 +138,7 @@ impl Options {
         Ok(())
     }
 
-    /// How the connection is protected; false where `key` says nothing about that.
+    /// Sets an encryption option; false if `key` is not one.
     fn protection(&mut self, key: &str, value: &str) -> Result<bool, String> {
         let on = || match value.to_ascii_lowercase().as_str() {
             "" | "1" | "on" | "true" | "yes" => Ok(true),
@@ -161,7 +161,7 @@ impl Options {
     }
 }
 
-/// The files of a directory, by name.
+/// The files of a directory, sorted by name.
 fn included(directory: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut files: Vec<PathBuf> =
@@ -170,7 +170,7 @@ fn included(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A value without its quotes and comment, with its escapes replaced.
+/// A value without quotes and comment, with escapes replaced.
 fn unquoted(value: &str) -> String {
     let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
     let inner = match quote {
@@ -178,7 +178,7 @@ fn unquoted(value: &str) -> String {
             Some(end) => &value[1..=end],
             None => value,
         },
-        // A comment begins after a blank.
+        // A comment starts after a blank.
         None => value.split(" #").next().unwrap_or(value).trim_end(),
     };
     let mut text = String::new();
@@ -202,7 +202,7 @@ fn unquoted(value: &str) -> String {
     text
 }
 
-/// For fuzzing: what a text says whose includes are not followed, for people; no password is in it.
+/// For fuzzing: the settings in a text, without following includes and without any password.
 #[doc(hidden)]
 pub fn read_text(text: &str) -> Result<String, String> {
     let mut options = Options::default();

@@ -1,8 +1,8 @@
-//! The server as the host sees it: its process and threads, and the device under its files.
+//! The server as seen by its host: its process and threads, and the device under its files.
 //!
-//! An address proves nothing: `localhost` may be a container or a tunnel. The server tells which thread serves our
-//! session; that thread must be one of a process here that calls itself a server of MariaDB or MySQL, and that process must be the
-//! one that listens on our socket, or must have started when the server says it did.
+//! An address proves nothing: `localhost` may be a container or a tunnel. The server reports which thread serves our
+//! session. That thread must belong to a process here with the name of a MariaDB or MySQL server. In addition the
+//! process must listen on our socket, or must have started when the server says.
 
 use super::conn::{Connection, told};
 use crate::here;
@@ -14,12 +14,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const PROC: &str = "/proc";
-/// Two clocks of one host may differ by so much, s.
+/// Tolerance between two clocks of one host, s.
 const SAME_INSTANT_S: f64 = 3.0;
-/// What a server's program is called.
+/// Names of a server's program.
 const NAMES: [&str; 2] = ["mariadbd", "mysqld"];
 
-/// See the module.
+/// The server's process, if it runs on this host.
 pub(super) struct Host {
     threads: Result<ProcReader, String>,
     /// Why the CPU time of a session cannot be separated from that of others.
@@ -28,18 +28,18 @@ pub(super) struct Host {
     watched: Vec<PathBuf>,
 }
 
-/// What the server says of itself.
+/// What the server reports about itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Claims {
-    /// The thread of our session, as the server numbers it.
+    /// The thread of our session, by the server's numbering.
     thread: i32,
-    /// When it started, s since 1970.
+    /// Start time of the server, s since 1970.
     started_s: Option<f64>,
     /// The process that listens at the other end of our socket.
     listener: Option<i32>,
 }
 
-/// The thread of a session, as the server numbers it; 0 where it does not tell.
+/// The thread of a session, by the server's numbering; 0 if not reported.
 pub(super) fn thread_of(connection: &mut Connection) -> i32 {
     let sessions = connection.product.sessions();
     let sql = format!("select tid from {sessions} where id = connection_id()");
@@ -48,7 +48,7 @@ pub(super) fn thread_of(connection: &mut Connection) -> i32 {
 }
 
 impl Host {
-    /// Looks for the server that `control` is connected to.
+    /// Finds the server that `control` is connected to.
     ///
     /// # Errors
     /// The server does not answer.
@@ -91,13 +91,13 @@ impl Host {
         self.facts.clone()
     }
 
-    /// Kernel names of the disks under its files; none if it is elsewhere.
+    /// Kernel names of the disks under its files; none if it runs elsewhere.
     pub(super) fn disks(&self) -> Vec<String> {
         assay_block::disks_under(&self.watched)
     }
 
-    /// What the kernel charged the server with. `ours` are the threads of this run's sessions, `others` those of all
-    /// clients, or why they are not told; `ahead_bytes` came by asynchronous reads, which are no read calls.
+    /// What the kernel charged to the server. `ours` are the threads of this run's sessions, `others` those of all
+    /// clients, or why they are unknown; `ahead_bytes` were read asynchronously, without read calls.
     pub(super) fn sample(
         &self,
         ours: &[i32],
@@ -120,14 +120,14 @@ impl Host {
         into.gauges.insert(threads, sum.processes as u64);
     }
 
-    /// Reads the CPU of a session's thread a last time: call it before the session is closed.
+    /// Reads the CPU time of a session's thread for the last time; call before closing the session.
     pub(super) fn last_look(&self, thread: i32) {
         if let Ok(reader) = &self.threads {
             reader.last_look(thread);
         }
     }
 
-    /// What the thread of a session does by the kernel's letter; none where nobody can look.
+    /// The kernel's state letter of a session's thread; `None` if not visible.
     pub(super) fn doing(&self, thread: i32) -> Option<char> {
         match (&self.threads, &self.pooled) {
             (Ok(reader), None) => reader.doing(thread),
@@ -135,13 +135,13 @@ impl Host {
         }
     }
 
-    /// Whether anybody can look at the threads of sessions.
+    /// Whether the threads of sessions are visible.
     pub(super) fn sees_threads(&self) -> bool {
         self.threads.is_ok() && self.pooled.is_none()
     }
 }
 
-/// A path of the server as it is reached from here: its file system may not be ours.
+/// A path of the server as reached from here; its file system may not be ours.
 fn reach(proc: &Path, pid: i32, path: &Path) -> PathBuf {
     let inside = proc.join(format!("{pid}/root"));
     let inside = inside.join(path.strip_prefix("/").unwrap_or(path));
@@ -152,7 +152,7 @@ fn reach(proc: &Path, pid: i32, path: &Path) -> PathBuf {
     if file(&inside).is_some() && file(&inside) != file(path) { inside } else { path.to_path_buf() }
 }
 
-/// The server's process here, and why it is this one.
+/// The server's process here, and the evidence for it.
 fn find(proc: &Path, claims: &Claims) -> Result<(i32, String), String> {
     if claims.thread == 0 {
         return Err("the server does not report the thread of a session".to_owned());

@@ -1,23 +1,23 @@
-//! What a data set is called and made of in a database: names and statements, no connection.
+//! Names and statements of a data set in a database; no connection.
 //!
-//! InnoDB puts at least two rows on a page. So rows come in groups: a live row and pads that no key finds (one on pages of
-//! 8 and 16 KiB, more on larger ones: a row has less than half a page, and at most 16 KB), of sizes such
-//! that a group fits on a page and one more row of either size does not (slob-method 3.4). `pk` counts all in the
-//! order of their insertion; `custid`, the key, is a permutation of the live ones, with an index of its own, so that
-//! the rows of a range lie on unrelated pages.
+//! InnoDB puts at least two rows on a page. So rows come in groups: a live row and pads without a key (one on pages of
+//! 8 and 16 KiB, more on larger ones, since a row takes less than half a page and at most 16 KB). Their sizes make a
+//! group fit on a page, but no further row of either size (slob-method 3.4). `pk` numbers all rows in insertion order.
+//! The key `custid` is a permutation of the live rows and has its own index, so the rows of a range are on unrelated
+//! pages.
 
 use super::product::Product;
 use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS};
 use assay_run::engine::EngineError;
 use assay_run::plan::RedoStress;
 
-/// Columns of the filler, by their names.
+/// Names of the filler columns.
 pub(super) fn column_names() -> impl Iterator<Item = String> {
     (2..2 + COLUMNS).map(|column| format!("c{column}"))
 }
 
-/// The columns an update changes, by their numbers: the first and the last, or all. The server logs what each column
-/// was and is, wherever it lies.
+/// Numbers of the columns an update changes: the first and the last, or all. The server logs the old and new value of
+/// each column, wherever it is in the row.
 pub(super) fn changed_columns(redo: RedoStress) -> &'static [u32] {
     match redo {
         RedoStress::Lite => &[2, 20],
@@ -25,34 +25,34 @@ pub(super) fn changed_columns(redo: RedoStress) -> &'static [u32] {
     }
 }
 
-/// Sizes of rows for a page.
+/// Row sizes for a page size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sizes {
-    /// Bytes of the filler of a live row.
+    /// Filler bytes of a live row.
     pub(super) live: usize,
-    /// Bytes of the filler of a pad.
+    /// Filler bytes of a pad.
     pub(super) pad: usize,
-    /// Rows of a group: the live one and its pads.
+    /// Rows in a group: the live one and its pads.
     pub(super) rows: u64,
 }
 
-/// Bytes of a page that are not for rows: headers, the two rows that bound it, its directory, its trailer.
+/// Bytes of a page not available to rows: headers, infimum and supremum records, page directory, trailer.
 const PAGE_OVERHEAD: usize = 200;
-/// Of a row beside its columns and filler: header, lengths, NULL bits, transaction, roll pointer, `pk`, `custid`.
+/// Bytes of a row besides its columns and filler: header, lengths, NULL bits, transaction ID, roll pointer, `pk`, `custid`.
 const ROW_OVERHEAD: usize = 48;
 
 impl Sizes {
-    /// For pages of so many bytes.
+    /// Row sizes for pages of so many bytes.
     ///
     /// # Errors
-    /// `Unusable`: a row of SLOB does not fit twice, or a third row would.
+    /// `Unusable`: two rows of SLOB do not fit, or a third would.
     pub(super) fn of_page(page_bytes: u64) -> Result<Self, EngineError> {
         let content = COLUMNS * COLUMN_BYTES;
         let room = |page: u64| page as usize - PAGE_OVERHEAD;
         match page_bytes {
             8192 | 16384 => {
                 let room = room(page_bytes);
-                // A little under the most the server stores in one row: half of a page.
+                // Slightly less than the longest row the server stores, which is half of a page.
                 let row = room / 2 - ROW_OVERHEAD - room / 64;
                 Ok(Self {
                     live: row - content,
@@ -63,7 +63,7 @@ impl Sizes {
             }
             32768 | 65536 => {
                 let rows = if page_bytes == 32768 { 3 } else { 5 };
-                // Where rows come in order, the server leaves a sixteenth of a page that has two of them.
+                // If rows are inserted in order, the server leaves a sixteenth of a page free once it has two rows.
                 let room = room(page_bytes) - page_bytes as usize / 16;
                 let row = room / rows - ROW_OVERHEAD - room / 128;
                 Ok(Self { live: row - content, pad: row, rows: rows as u64 })
@@ -86,10 +86,10 @@ pub(super) fn scan_table(n: u32) -> String {
     format!("cf2_{n}")
 }
 
-/// The index of every `cf1`.
+/// Name of the index in every `cf1`.
 pub(super) const INDEX: &str = "i_custid";
 
-/// Creates `cf1` or `cf2`, without the index of the keys.
+/// Creates `cf1` or `cf2`, without the index on the key.
 pub(super) fn create_table(product: Product, table: &str, sizes: Sizes) -> String {
     let columns: String = column_names().map(|name| format!(", {name} char({COLUMN_BYTES})")).collect();
     format!(
@@ -101,13 +101,13 @@ pub(super) fn create_table(product: Product, table: &str, sizes: Sizes) -> Strin
     )
 }
 
-/// Creates the index of the keys.
+/// Creates the index on the key.
 pub(super) fn create_index(n: u32, unique: bool) -> String {
     let unique = if unique { "unique " } else { "" };
     format!("create {unique}index {INDEX} on {} (custid)", rows_table(n))
 }
 
-/// A text value for SQL, whatever `sql_mode` is.
+/// Quotes a text value for SQL, independent of `sql_mode`.
 pub(super) fn literal(text: &str) -> String {
     let hex: String = text.bytes().map(|byte| format!("{byte:02X}")).collect();
     if text.is_empty() { "''".to_owned() } else { format!("x'{hex}'") }

@@ -1,7 +1,7 @@
-//! Carrying out a load plan: one connection loads one SLOB schema at a time, several do so side by side.
+//! Executes a load plan: each connection loads one SLOB schema at a time, and several work side by side.
 //!
-//! Making a table ends a transaction here, so a schema is noted as being loaded before its tables exist and as loaded
-//! once it is verified; what was begun and not ended goes when the next prepare begins.
+//! Creating a table ends a transaction here. So a schema is recorded as loading before its tables exist, and as loaded
+//! once it is verified; the next prepare removes unfinished schemas first.
 
 use super::address::Address;
 use super::batch::Batch;
@@ -16,15 +16,15 @@ use assay_measure::permutation::Permutation;
 use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
 
-/// Statements of a transaction: a sync of the log for each would be most of the load.
+/// Statements in a transaction. Syncing the log for each statement would take most of the load's time.
 const STATEMENTS: u64 = 32;
-/// Added to the number of a schema for the rows of its scan table: they are unlike all others.
+/// Added to a schema's number for the rows of its scan table, so that they differ from all others.
 const SCAN: u32 = 1 << 20;
 
 /// Loads, verifies and sums up.
 ///
 /// # Errors
-/// The server's; `Interrupted`; `Damaged` if what was loaded is not what it must be.
+/// The server's; `Interrupted`; `Damaged` if the loaded data fail verification.
 pub(super) fn run(
     at: &Address,
     plan: LoadPlan,
@@ -46,7 +46,7 @@ pub(super) fn run(
     })
 }
 
-/// Removes what an earlier prepare left, makes the marker, notes what will be loaded.
+/// Removes what an earlier prepare left, creates the marker, records what will be loaded.
 fn open_site(plan: &LoadPlan, keeper: &mut Connection) -> Result<(), EngineError> {
     marker::drop_left_loops(keeper)?;
     for n in plan.left() {
@@ -65,7 +65,7 @@ fn open_site(plan: &LoadPlan, keeper: &mut Connection) -> Result<(), EngineError
     }
 }
 
-/// Has the server write what the load left in memory, so that the first run does not.
+/// Has the server write what the load left in memory, so that the first run does not have to.
 fn write_out(plan: &LoadPlan, keeper: &mut Connection) -> Result<(), MyError> {
     plan.load.iter().try_for_each(|n| {
         let tables = match plan.marker.scan_blocks {
@@ -100,7 +100,7 @@ fn load(job: &Job<Mariadb, LoadPlan>, connection: &mut Connection, n: u32) -> Re
         fill(job, connection, &scan, (SCAN + n, marker.scan_blocks), &|slot| slot + 1)?;
         tables = format!("{tables}, {scan}");
     }
-    // Its own statistics are not to be made in the midst of a run.
+    // Otherwise the server might recalculate statistics during a run.
     connection.run(&format!("analyze table {tables}")).map_err(&doing)
 }
 

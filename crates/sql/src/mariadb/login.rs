@@ -1,7 +1,7 @@
-//! How a session gets in: the server's greeting, TLS, and the proof of who we are.
+//! Logs a session in: the server's greeting, TLS, and authentication.
 //!
-//! A server learns nothing that another could use: proofs are answers to its nonce, and the password itself goes over
-//! TLS, a socket of the file system, or encrypted for the owner of a key that was named beforehand.
+//! A server learns nothing that it could use elsewhere: proofs answer its nonce, and the password itself goes only over
+//! TLS or a Unix socket, or encrypted with a public key that the user has named.
 
 use super::address::Address;
 use super::dial::Stream;
@@ -14,7 +14,7 @@ use crate::tls::{reason, secure};
 use std::io::{ErrorKind, Read, Write};
 use std::time::Duration;
 
-/// What we can do (CLIENT_...), where the server can.
+/// Capabilities (CLIENT_...) that assay uses if the server has them.
 const LONG_PASSWORD: u32 = 1;
 const LONG_FLAG: u32 = 1 << 2;
 const CONNECT_WITH_DB: u32 = 1 << 3;
@@ -36,19 +36,19 @@ const WANTED: u32 = NEEDED
     | MULTI_RESULTS
     | PS_MULTI_RESULTS
     | PLUGIN_AUTH;
-/// MariaDB's own, which leaves [`LONG_PASSWORD`] out to say that it has such: columns are not described again as they were.
+/// MariaDB's own, offered by servers that leave [`LONG_PASSWORD`] out: unchanged columns are not described again.
 const CACHE_METADATA: u32 = 1 << 4;
-/// `utf8mb4_general_ci`, for the names that a login has.
+/// `utf8mb4_general_ci`, for the names in a login.
 const CHARACTER_SET: u8 = 45;
 /// Longest packet that we may send.
 const PACKET_BYTES: u32 = 1 << 30;
-/// Of the nonce of most plugins, and of ed25519's.
+/// Nonce length of most plugins, and of ed25519.
 const NONCE_BYTES: usize = 20;
 const LONG_NONCE_BYTES: usize = 32;
-/// Ways that one account may have.
+/// Most authentication methods of one account.
 const WAYS_MAX: usize = 4;
 
-/// How somebody proves who he is.
+/// An authentication plugin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Plugin {
     Native,
@@ -70,13 +70,13 @@ impl Plugin {
         Self::ALL[self as usize].1
     }
 
-    /// The nonce of what a server sent.
+    /// The nonce in the data that a server sent.
     fn nonce(self, sent: &[u8]) -> Result<Vec<u8>, MyError> {
         let bytes = if self == Ed25519 { LONG_NONCE_BYTES } else { NONCE_BYTES };
         sent.get(..bytes).map(<[u8]>::to_vec).ok_or_else(|| MyError::odd("a nonce that is too short"))
     }
 
-    /// Who has no password proves nothing.
+    /// The proof; empty for an empty password.
     fn proof(self, password: &[u8], nonce: &[u8]) -> Vec<u8> {
         match self {
             _ if password.is_empty() => Vec::new(),
@@ -87,7 +87,7 @@ impl Plugin {
     }
 }
 
-/// What a server says first.
+/// The first packet of a server.
 #[derive(Debug, PartialEq, Eq)]
 struct Greeting {
     id: u32,
@@ -114,10 +114,10 @@ impl Greeting {
         let version = packet.iter().position(|byte| *byte == 0)?;
         let (id, rest) = packet.get(version + 1..)?.split_first_chunk()?;
         let (nonce, rest) = rest.split_first_chunk::<8>()?;
-        // A zero; then half of the flags, character set, status, the other half, the nonce's length, ten bytes for later.
+        // A zero; then the lower capability flags, character set, status, the upper flags, the nonce's length, ten reserved bytes.
         let (&[_, a, b, _, _, _, c, d, _, _, _, _, _, _, _, e, f, g, h], rest) = rest.split_first_chunk()?;
         let (more_nonce, rest) = rest.split_at_checked(NONCE_BYTES - nonce.len())?;
-        // A zero ends the nonce; a plugin with a longer one is none of ours, and its name is not found here.
+        // A zero ends the nonce. With a longer nonce the name would not be found here, but assay supports no such plugin.
         let name = rest.get(1..)?.split(|byte| *byte == 0).next()?;
         let flags = u32::from_le_bytes([a, b, c, d]);
         Some(Self {
@@ -125,12 +125,12 @@ impl Greeting {
             flags,
             more_flags: if flags & LONG_PASSWORD == 0 { u32::from_le_bytes([e, f, g, h]) } else { 0 },
             nonce: [&nonce[..], more_nonce].concat(),
-            // Another one is asked for where it is needed.
+            // The server requests another plugin if it needs one.
             plugin: if name == Sha2.name().as_bytes() { Sha2 } else { Native },
         })
     }
 
-    /// What a client says first; before it speaks TLS, no more than that it will.
+    /// The client's first packet; before TLS it contains only the request for TLS.
     fn reply(&self, encrypts: bool) -> Vec<u8> {
         let flags = self.flags & WANTED | if encrypts { SSL } else { 0 };
         let mut bytes = flags.to_le_bytes().to_vec();
@@ -142,7 +142,7 @@ impl Greeting {
     }
 }
 
-/// Logs in over a socket. The stream to go on with, and the session's number on the server.
+/// Logs in over a socket. Returns the stream to continue with, and the session's number on the server.
 pub(super) fn log_in(mut stream: Stream, address: &Address) -> Result<(Stream, Packets, u32), MyError> {
     let mut packets = Packets::new(address.patience.answer());
     let greeting = Greeting::read(&hear(&mut packets, &mut stream)?)?;
@@ -164,9 +164,9 @@ pub(super) fn log_in(mut stream: Stream, address: &Address) -> Result<(Stream, P
     Ok((stream, packets, greeting.id))
 }
 
-/// Turns a socket's bytes into those of TLS.
+/// Starts TLS on a socket.
 fn encrypted(stream: Stream, packets: &Packets, address: &Address) -> Result<Stream, MyError> {
-    // Whoever sits between could say what the server would seem to have said inside.
+    // A man in the middle could have put plain bytes here that would seem to come from the server through TLS.
     if !packets.is_empty() {
         return Err(MyError::odd("bytes before TLS begins"));
     }
@@ -181,7 +181,7 @@ fn encrypted(stream: Stream, packets: &Packets, address: &Address) -> Result<Str
     })
 }
 
-/// Says who we are, and proves it as the server asks.
+/// Sends user and proof, and answers what the server requests.
 fn enter(
     packets: &mut Packets,
     stream: &mut (impl Read + Write),
@@ -213,7 +213,7 @@ fn enter(
                 nonce = plugin.nonce(sent.get(1..).unwrap_or_default())?;
                 say(packets, stream, &plugin.proof(password, &nonce))?;
             }
-            // Its cache knows us, or does not.
+            // 1, 3: the server's cache knows the user, and OK follows. 1, 4: it needs the password itself.
             [1, 3] if plugin == Sha2 => {}
             [1, 4] if plugin == Sha2 && !is_asked => {
                 is_asked = true;
@@ -252,7 +252,7 @@ fn hear(packets: &mut Packets, stream: &mut impl Read) -> Result<Vec<u8>, MyErro
     Ok(packets.at(packet).to_vec())
 }
 
-/// For fuzzing: what comes of a login to a server that sends these bytes in pieces, with this address.
+/// For fuzzing: the result of a login to a server that sends these bytes in pieces of `piece` bytes.
 #[doc(hidden)]
 pub fn read_login(bytes: &[u8], piece: usize) -> Result<(), String> {
     struct Talk<'a>(Script<'a>);

@@ -1,9 +1,9 @@
-//! The marker of a data set: two small tables in its database that say what assay made there.
+//! The marker of a data set: two small tables in its database that describe what assay created there.
 //!
-//! `assay_data_set` has one row: what the data set is. `assay_schemas` has a row for each SLOB schema, `loading` from
-//! before its tables exist until it is loaded and verified. Making a table ends a transaction here, so the order
-//! tells: `assay_schemas` is made first and the row of `assay_data_set` is written last. Both tables without that row
-//! are what a killed prepare left, and the next one begins anew.
+//! `assay_data_set` has one row that describes the data set. `assay_schemas` has one row for each SLOB schema:
+//! `loading` from before its tables exist until it is loaded and verified. Creating a table ends a transaction here, so
+//! the order matters: `assay_schemas` is created first, and the row of `assay_data_set` is written last. Both tables
+//! without that row were left by a killed prepare, and the next prepare starts over.
 
 use super::conn::{Connection, told};
 use super::layout::{literal, rows_table, scan_table};
@@ -14,11 +14,11 @@ use std::collections::BTreeSet;
 
 const DATA_SET: &str = "assay_data_set";
 const SCHEMAS: &str = "assay_schemas";
-/// What names of the procedures of LOOP=server begin with (MySQL), then the session that made them and the schema.
+/// Prefix of the procedures of LOOP=server (MySQL), followed by the session that created them and the schema.
 const LOOP: &str = "assay_loop_";
-/// The comment of what assay makes.
+/// Comment on the objects that assay creates.
 pub(super) const OURS: &str = "data set of assay";
-/// A procedure that a session does not let go is left to the next prepare or destroy.
+/// Longest wait for a procedure that a session still uses; after that, the next prepare or destroy drops it.
 const LOCK_WAIT_S: u32 = 10;
 
 impl Marked {
@@ -29,11 +29,11 @@ impl Marked {
     }
 }
 
-/// Looks at the database without touching anything.
+/// Examines the database without changing anything.
 ///
 /// # Errors
-/// `Unusable` for a database that has content and no marker of ours, a newer format, triggers on its tables, no
-/// privilege; `Damaged` for a marker that says something no assay wrote.
+/// `Unusable` for a database with content but no marker of assay, a newer format, triggers on its tables, or a missing
+/// privilege; `Damaged` for a marker with values that no assay wrote.
 pub(super) fn find(connection: &mut Connection, database: &str) -> Result<Option<Marked>, EngineError> {
     let doing = format!("reading database {database}");
     let doing = told(&doing);
@@ -72,17 +72,17 @@ pub(super) fn find(connection: &mut Connection, database: &str) -> Result<Option
     Ok(Some(marked))
 }
 
-/// The procedure of the run whose claim this session holds, for sessions of a schema.
+/// Name of a run's procedure for sessions of `schema`; `claim` is the session that holds the run's claim.
 pub(super) fn loop_name(claim: u32, schema: u32) -> String {
     format!("{LOOP}{claim}_{schema}")
 }
 
-/// What the names of a run's procedures begin with.
+/// Prefix of the names of a run's procedures.
 pub(super) fn loops_of(claim: u32) -> String {
     format!("{LOOP}{claim}_")
 }
 
-/// Drops the procedures of LOOP=server whose names begin so: of one run, or, where nobody runs, of all of them.
+/// Drops the procedures of LOOP=server with this prefix: those of one run or, if no run is active, all of them.
 pub(super) fn drop_loops(connection: &mut Connection, begin: &str) -> Result<(), EngineError> {
     let doing = told("removing procedures of LOOP=server");
     let loops = connection.rows(&format!(
@@ -99,7 +99,7 @@ pub(super) fn drop_loops(connection: &mut Connection, begin: &str) -> Result<(),
     Ok(())
 }
 
-/// Drops what killed runs left: nobody runs.
+/// Drops what killed runs left; only call it while no run is active.
 pub(super) fn drop_left_loops(connection: &mut Connection) -> Result<(), EngineError> {
     drop_loops(connection, LOOP)
 }
@@ -111,7 +111,7 @@ fn our_loops() -> String {
     )
 }
 
-/// Names of all tables, routines and events of the database that are no loop of ours.
+/// Names of all tables, routines and events of the database except our loop procedures.
 fn content(connection: &mut Connection) -> Result<BTreeSet<String>, super::conn::MyError> {
     let rows = connection.rows(&format!(
         "select table_name from information_schema.tables where table_schema = database() union all \
@@ -144,7 +144,7 @@ fn read(connection: &mut Connection, database: &str) -> Result<Marked, EngineErr
 }
 
 impl Marker {
-    /// The statements that make it, in their order; what a killed prepare left of it goes first.
+    /// The statements that create it, in order; they first drop what a killed prepare left of it.
     pub(super) fn create(&self) -> Vec<String> {
         let values: Vec<String> = self.values().iter().map(|value| literal(value)).collect();
         let table = format!("engine=InnoDB character set latin1 comment='{OURS}'");
@@ -166,23 +166,23 @@ impl Marker {
     }
 }
 
-/// Notes that SLOB schemas are being loaded: before any table of theirs exists.
+/// Records SLOB schemas as loading, before their tables exist.
 pub(super) fn note_loading(schemas: &[u32]) -> String {
     let values: Vec<String> = schemas.iter().map(|n| format!("({n}, 'loading')")).collect();
     format!("replace into {SCHEMAS} values {}", values.join(", "))
 }
 
-/// Notes that a SLOB schema is loaded and verified.
+/// Records a SLOB schema as loaded and verified.
 pub(super) fn note_loaded(n: u32) -> String {
     format!("update {SCHEMAS} set state = 'loaded' where n = {n} and state = 'loading'")
 }
 
-/// Notes that a SLOB schema is about to go.
+/// Records that a SLOB schema is about to be removed.
 pub(super) fn note_going(n: u32) -> String {
     format!("update {SCHEMAS} set state = 'loading' where n = {n}")
 }
 
-/// Drops the tables of a SLOB schema, then forgets it.
+/// Drops the tables of a SLOB schema, then removes it from the marker.
 pub(super) fn drop_schema(n: u32) -> [String; 2] {
     [
         format!("drop table if exists {}, {}", rows_table(n), scan_table(n)),
@@ -190,7 +190,7 @@ pub(super) fn drop_schema(n: u32) -> [String; 2] {
     ]
 }
 
-/// Drops the marker's tables, the last of a data set: its row first, which says that there is one.
+/// Drops the marker's tables, the last step of a removal; first deletes the row that declares the data set.
 pub(super) fn drop_marker() -> [String; 2] {
     [format!("delete from {DATA_SET}"), format!("drop table if exists {DATA_SET}, {SCHEMAS}")]
 }

@@ -1,11 +1,12 @@
 //! MariaDB 10.6 to 11.8 and MySQL 8.0 to 9.7 as a target: `mysql://user[:password]@host[:port]/db`, `temp:mariadb[:VERSION]`,
 //! `temp:mysql[:VERSION]`.
 //!
-//! `address` says where and who, `dial` and `login` lead there, `conn` speaks the protocol of `wire`, `temp` starts a throw-away server; `layout`
-//! says what a data set is made of, `marker` what is there, `claim` who may work on it at once; `plan`, `load` and
-//! `check` make and verify it; `engine` runs sessions on it, `attached` is what every run has beside
-//! its sessions, `stats` reads the server's counters; `orders` is order entry. `README.md` beside
-//! this file lists privileges, versions, what is written, and what is not there yet.
+//! `address` resolves where the server is and who logs in, `dial` and `login` connect, `conn` implements sessions over
+//! the protocol in `wire`, and `temp` starts a throw-away server. `layout` defines a data set's tables, `marker`
+//! describes an existing one, and `claim` decides who may work on it at the same time; `plan`, `load` and `check`
+//! create and verify it. `engine` runs sessions, `attached` holds what every run has besides them, `stats` reads the
+//! server's counters, and `orders` is order entry. `README.md` beside this file lists privileges, versions, what is
+//! written, and what is still missing.
 
 mod activity;
 mod address;
@@ -58,9 +59,9 @@ use conn::{Connection, told};
 use files::Options;
 use product::Product;
 
-/// The parameter that names a file of options.
+/// The parameter that names an option file.
 const FILES: &str = "MYSQL_DEFAULTS_FILE";
-/// The page of a stock server.
+/// Default page size of a server.
 const PAGE_BYTES: u64 = 16384;
 
 /// `mysql://user@host:port/db`.
@@ -68,12 +69,12 @@ const PAGE_BYTES: u64 = 16384;
 pub struct Mariadb;
 
 impl Mariadb {
-    /// SLOB on it.
+    /// MariaDB and MySQL as a SLOB target.
     pub const TARGET: &dyn Target = &Self::SLOB;
     pub(crate) const SLOB: SlobOn<Self> = SlobOn(Self);
 }
 
-/// What others wrote, on one line that does nothing to a terminal.
+/// Foreign text on one line, made safe for a terminal.
 fn on_one_line(text: &str) -> String {
     text.replace(|c: char| c.is_control() || is_unprintable(c), " ")
 }
@@ -82,7 +83,7 @@ fn nothing_here(database: &str) -> EngineError {
     EngineError::Unusable(format!("there is no data set in database {database}; run `assay prepare` first"))
 }
 
-/// The product that a place of a throw-away server names, and its version.
+/// The product and version of a throw-away server's place.
 fn temporary(place: &Place) -> Option<(Product, Option<&str>)> {
     match place {
         Place::Temporary { name, version } => Some((Product::named(name), version.as_deref())),
@@ -102,7 +103,7 @@ impl Jobs for Mariadb {
 
     fn interrupt(_: &Address, keeper: &mut Connection, working: &[u32], _again: bool) {
         for id in working {
-            // One that has just ended has nothing to be ended.
+            // If the session has just ended, nothing is left to cancel.
             let _ = keeper.run(&format!("kill query {id}"));
         }
     }
@@ -153,7 +154,7 @@ impl Dialect for Mariadb {
     fn at(&self, place: &Place, settings: &Settings) -> Result<Address, EngineError> {
         let (url, patience) = place.server()?;
         let usage = |why| EngineError::Usage(format!("target mysql: {why}"));
-        // A server of one's own is reached as it was started.
+        // A throw-away server is reached with its own address only.
         let files = if place.is_throw_away() {
             Options::default()
         } else {
@@ -233,7 +234,7 @@ impl Dialect for Mariadb {
         marker::drop_left_loops(&mut held)?;
         let mut run = |sql: &str| held.run(sql).map_err(told("removing the data set"));
         for n in found.loaded.union(&found.loading) {
-            // Whoever is killed now leaves what the next destroy or prepare knows as unfinished.
+            // If killed now, the next destroy or prepare finds the schema marked as unfinished.
             run(&marker::note_going(*n))?;
             marker::drop_schema(*n).iter().try_for_each(|sql| run(sql))?;
         }

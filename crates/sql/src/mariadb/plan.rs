@@ -1,4 +1,4 @@
-//! What a load would do: decided and refused here, before anything is created.
+//! What a load would do: decided, or refused, before anything is created.
 
 use super::conn::Connection;
 use super::layout::Sizes;
@@ -10,19 +10,19 @@ use assay_run::dataset::lines::{bytes, count, text};
 use assay_run::engine::{EngineError, Line};
 use std::ops::Deref;
 
-/// What a key takes in its index, about: the entries of a live row and its pad, on pages filled to fifteen sixteenths.
+/// Approximate index bytes per key: the entries of a live row and its pad, on pages filled to fifteen sixteenths.
 const INDEX_ROW_BYTES: u64 = 48;
 
-/// How rows get to the server.
+/// How rows are sent to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Inserts of many rows.
+    /// Multi-row INSERT.
     Insert,
     /// LOAD DATA LOCAL.
     Local,
 }
 
-/// Everything a load has decided.
+/// The full plan of a load.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadPlan {
     pub(super) database: String,
@@ -32,7 +32,7 @@ pub(crate) struct LoadPlan {
     wanted: Wanted,
 }
 
-/// What any database's load decides.
+/// The part that is the same for any database.
 impl Deref for LoadPlan {
     type Target = Wanted;
 
@@ -42,11 +42,11 @@ impl Deref for LoadPlan {
 }
 
 impl LoadPlan {
-    /// Decides.
+    /// Plans a load.
     ///
     /// # Errors
-    /// `Usage` for settings that contradict themselves, the server or the data set; `Unusable` for a database that is
-    /// not ours, missing rights, a read-only server, too few connections.
+    /// `Usage` for settings that contradict each other, the server or the data set; `Unusable` for a foreign database,
+    /// missing rights, a read-only server, too few connections.
     pub(super) fn new(
         connection: &mut Connection,
         database: &str,
@@ -68,7 +68,7 @@ impl LoadPlan {
         Ok(Self { database: database.to_owned(), sizes, way: way(settings, &server)?, server, wanted })
     }
 
-    /// The plan for people and for JSON.
+    /// The plan as lines for text and JSON output.
     pub(super) fn lines(&self) -> Vec<Line> {
         let server = &self.server;
         let mut lines = vec![
@@ -99,7 +99,7 @@ impl LoadPlan {
     }
 }
 
-/// What was asked for; without a wish what is faster, where the server lets clients send files.
+/// The requested way; by default the faster one, if the server lets clients send files.
 pub(super) fn way(settings: &Settings, server: &Server) -> Result<Way, EngineError> {
     match (settings.text("MYSQL_LOAD"), server.local_infile) {
         ("insert", _) | ("auto", false) => Ok(Way::Insert),
@@ -123,7 +123,7 @@ pub(super) fn imagined(settings: &Settings, schemas: u32) -> Result<Vec<Line>, E
     Ok(lines)
 }
 
-/// The page of a server that is started for this command.
+/// Page size of a server started for this command.
 pub(super) fn page_bytes(settings: &Settings) -> u64 {
     if settings.is_given("BLOCK_SZ") { settings.int("BLOCK_SZ") } else { super::PAGE_BYTES }
 }

@@ -1,6 +1,6 @@
-//! The two servers that speak this protocol, and where they differ.
+//! The two servers that speak this protocol, and their differences.
 
-/// Whose server it is.
+/// The server's product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Product {
     MariaDb,
@@ -10,12 +10,12 @@ pub(super) enum Product {
 use Product::{MariaDb, MySql};
 
 impl Product {
-    /// By what `select version()` says: MariaDB names itself there, MySQL does not.
+    /// The product by `select version()`: only MariaDB puts its name there.
     pub(super) fn of(version: &str) -> Self {
         if version.contains("MariaDB") { MariaDb } else { MySql }
     }
 
-    /// By what follows `temp:`.
+    /// The product by the name after `temp:`.
     pub(super) fn named(name: &str) -> Self {
         match name {
             "mysql" => MySql,
@@ -30,7 +30,7 @@ impl Product {
         }
     }
 
-    /// Versions whose status names and statements are known to us: first and last with all that lies between.
+    /// Supported versions, whose status names and statements assay knows: the first and the last.
     pub(super) const fn known(self) -> [(u32, u32); 2] {
         match self {
             MariaDb => [(10, 6), (11, 8)],
@@ -38,7 +38,7 @@ impl Product {
         }
     }
 
-    /// Where `name` and `variable_value` of the server's status are.
+    /// Table with `name` and `variable_value` of the server's status.
     pub(super) const fn status(self) -> &'static str {
         match self {
             MariaDb => "information_schema.global_status",
@@ -46,7 +46,7 @@ impl Product {
         }
     }
 
-    /// The server's sessions: `id`, `tid` (the thread of the system that serves it), `command`, `state`.
+    /// Table of the server's sessions: `id`, `tid` (the operating system's thread), `command`, `state`.
     pub(super) const fn sessions(self) -> &'static str {
         match self {
             MariaDb => "information_schema.processlist",
@@ -57,7 +57,7 @@ impl Product {
         }
     }
 
-    /// What keeps rows as they are written: nothing is compressed or encrypted.
+    /// Table options that store rows as written, without compression or encryption.
     pub(super) const fn plain_rows(self) -> &'static str {
         match self {
             MariaDb => "page_compressed=0 encrypted=default",
@@ -65,7 +65,7 @@ impl Product {
         }
     }
 
-    /// `optimizer_switch` for a session that reads a range by its index alone, or the rows of many index entries together.
+    /// `optimizer_switch` for a session that reads a range row by row through its index, or in batches of many index entries.
     pub(super) const fn batches(self, batched: bool) -> &'static str {
         match (self, batched) {
             (MariaDb, true) => "mrr=on,mrr_sort_keys=off,mrr_cost_based=off",
@@ -74,18 +74,18 @@ impl Product {
         }
     }
 
-    /// An order's number and its like come from sequences of the server's. MySQL has none: there a session reserves numbers
-    /// in a table of one row that has a sequence's name and column, and knows them beforehand.
+    /// Whether numbers such as an order's come from the server's sequences. MySQL has none: there a session reserves
+    /// numbers in a one-row table with a sequence's name and column, and so knows them beforehand.
     pub(super) const fn has_sequences(self) -> bool {
         matches!(self, MariaDb)
     }
 
-    /// A database has a comment, which MySQL's have not.
+    /// Whether a database can have a comment; MySQL's cannot.
     pub(super) const fn comments_databases(self) -> bool {
         matches!(self, MariaDb)
     }
 
-    /// Columns `type` and `key` of an `explain format=traditional`.
+    /// Positions of columns `type` and `key` in `explain format=traditional`.
     pub(super) const fn plan_columns(self) -> [usize; 2] {
         // id, select_type, table, (partitions,) type, possible_keys, key, ...
         match self {

@@ -1,4 +1,4 @@
-//! Proofs of a password, by the plugins of both servers: whoever hears one does not know the password.
+//! Proofs of a password for the plugins of both servers; a proof does not reveal the password.
 
 use crate::certificate::element;
 use assay_run::bounded;
@@ -11,9 +11,9 @@ use rustls::pki_types::SubjectPublicKeyInfoDer;
 use rustls::pki_types::pem::PemObject;
 use std::path::Path;
 
-/// Bytes of SHA-1.
+/// Bytes of a SHA-1 hash.
 const SHA1_BYTES: usize = 20;
-/// No key of a server is shorter or longer: 1024 to 16384 bits.
+/// Sizes of a server's key: 1024 to 16384 bits.
 const KEY_BYTES: std::ops::RangeInclusive<usize> = 128..=2048;
 
 fn hash(by: &'static Algorithm, parts: &[&[u8]]) -> Digest {
@@ -42,7 +42,7 @@ pub(super) fn sha2(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     xor(once.as_ref(), hash(&SHA256, &[twice.as_ref(), nonce]).as_ref())
 }
 
-/// `client_ed25519`: a signature of RFC 8032 whose secret is the hash of a password of any length.
+/// `client_ed25519`: an RFC 8032 signature whose secret is the hash of a password of any length.
 pub(super) fn ed25519(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     let wide = |parts: &[&[u8]]| {
         let mut bytes = [0; 64];
@@ -61,7 +61,7 @@ pub(super) fn ed25519(password: &[u8], nonce: &[u8]) -> Vec<u8> {
     [point.to_bytes(), (bound * secret + once).to_bytes()].concat()
 }
 
-/// `caching_sha2_password`, where the server's cache knows nobody: the password for the owner of this key alone.
+/// `caching_sha2_password` for a user who is not in the server's cache: the password, encrypted for the owner of this key.
 ///
 /// # Errors
 /// What is wrong with the file.
@@ -86,7 +86,7 @@ fn rsa_key(der: &[u8]) -> Option<(&[u8], &[u8])> {
     let (_, body, _) = element(der)?;
     let (_, _algorithm, rest) = element(body)?;
     let (_, bits, _) = element(rest)?;
-    // All bits of the last byte count.
+    // The bit string has no unused bits.
     let (_, pair, _) = element(bits.strip_prefix(&[0])?)?;
     let (_, modulus, rest) = element(pair)?;
     let (_, exponent, _) = element(rest)?;

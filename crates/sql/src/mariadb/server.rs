@@ -1,36 +1,36 @@
-//! What a server is and allows, asked once a command.
+//! Facts and limits of a server, queried once per command.
 
 use super::conn::{Connection, told};
 use super::product::Product;
 use assay_run::engine::EngineError;
 
-/// The first MySQL that keeps the rules of a table.
+/// The first MySQL version that enforces check constraints.
 const CHECKS_SINCE: [u32; 3] = [8, 0, 16];
 
-/// See the module.
+/// Facts about a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Server {
     pub(super) product: Product,
-    /// As it says itself: `10.11.19-MariaDB-0+deb12u1`, `9.7.4-2`
+    /// As the server reports it: `10.11.19-MariaDB-0+deb12u1`, `9.7.4-2`
     pub(super) version: String,
     pub(super) page_bytes: u64,
     pub(super) read_only: bool,
-    /// As the server knows it: `root@localhost`
+    /// By the server's account name: `root@localhost`
     pub(super) user: String,
     pub(super) sessions_max: u64,
     pub(super) sessions: u64,
     /// Longest statement, bytes.
     pub(super) packet_bytes: u64,
     pub(super) pool_bytes: u64,
-    /// Clients may send what LOAD DATA LOCAL asks for.
+    /// Clients may send files for LOAD DATA LOCAL.
     pub(super) local_infile: bool,
 }
 
 impl Server {
-    /// Asks.
+    /// Queries the server.
     ///
     /// # Errors
-    /// `Unusable`: it is no version that assay knows, or has no InnoDB.
+    /// `Unusable`: the version is not supported, or InnoDB is missing.
     pub(super) fn ask(connection: &mut Connection) -> Result<Self, EngineError> {
         let doing = told("asking the server what it is");
         let version = connection.value("select version()").map_err(&doing)?;
@@ -62,7 +62,7 @@ impl Server {
     }
 
     /// # Errors
-    /// `Unusable`: it takes the rules of a table and does not keep them.
+    /// `Unusable`: it accepts check constraints but does not enforce them.
     pub(super) fn refuse_without_checks(&self) -> Result<(), EngineError> {
         let parts = self.version.split(['.', '-']);
         let is: Vec<u32> = parts.map_while(|part| part.parse().ok()).collect();
@@ -76,7 +76,7 @@ impl Server {
     }
 
     /// # Errors
-    /// `Unusable`: nothing can be written here.
+    /// `Unusable`: the server is read-only.
     pub(super) fn refuse_read_only(&self) -> Result<(), EngineError> {
         if self.read_only {
             Err(EngineError::Unusable(
@@ -89,7 +89,7 @@ impl Server {
     }
 
     /// # Errors
-    /// `Unusable`: not so many sessions can connect beside those that are there; `why` names what asks for them.
+    /// `Unusable`: so many sessions cannot connect in addition to the present ones; `why` names what needs them.
     pub(super) fn refuse_too_few_connections(&self, wanted: u64, why: &str) -> Result<(), EngineError> {
         if self.sessions_max.saturating_sub(self.sessions) >= wanted {
             return Ok(());

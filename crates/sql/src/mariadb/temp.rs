@@ -1,5 +1,5 @@
-//! A throw-away server from installed programs: `temp:mariadb[:VERSION]`, `temp:mysql[:VERSION]`, made and kept as
-//! [`crate::temp`] does it.
+//! A throw-away server from installed programs: `temp:mariadb[:VERSION]`, `temp:mysql[:VERSION]`, kept by
+//! [`crate::temp`].
 
 use super::address::Address;
 use super::conn::{Connection, told};
@@ -22,11 +22,11 @@ use std::process::{Command, Stdio};
 
 pub(super) const MARIADB: Brand = Brand { temp: "mariadb", called: "MariaDB", user: "mysql", directory: "MYSQL_DIR" };
 pub(super) const MYSQL: Brand = Brand { temp: "mysql", called: "MySQL", ..MARIADB };
-/// Makes the data of a MariaDB server; a MySQL server makes its own.
+/// Creates the data of a MariaDB server; a MySQL server creates its own.
 const INSTALLER: &str = "mariadb-install-db";
-/// Where packages put them, beside PATH.
+/// Where packages install the programs, besides PATH.
 const PACKAGED: [&str; 4] = ["/usr/sbin", "/usr/bin", "/usr/libexec", "/usr/local/mysql/bin"];
-/// What a private server must have its own way, with the reason.
+/// Settings of a private server that the user cannot change, with the reasons.
 const OURS: [(&str, &str); 10] = [
     ("datadir", "MYSQL_DIR names the place"),
     ("tmpdir", "MYSQL_DIR names the place"),
@@ -39,21 +39,21 @@ const OURS: [(&str, &str); 10] = [
     ("user", "assay chooses the server's user"),
     ("innodb_page_size", "BLOCK_SZ says it"),
 ];
-/// What a MySQL server has of its own beside that: no second protocol, and no directory that its package would have made.
+/// Further settings of a MySQL server: no second protocol, and no directory that only a package installation creates.
 const MYSQL_OWN: [(&str, &str); 2] = [("mysqlx", "OFF"), ("secure_file_priv", "NULL")];
-/// Words of the lines of its log that say why it gave up.
+/// Words in log lines that say why the server gave up.
 const COMPLAINTS: [&str; 2] = ["[ERROR]", "FATAL ERROR"];
 const SOCKET: &str = "server.sock";
 const FLUSH_LOG: &str = "innodb_flush_log_at_trx_commit";
 /// The database of the data set.
 const DATABASE: &str = "assay";
-/// Longest orderly shutdown: it writes out pages that nobody will read.
+/// Longest orderly shutdown, which writes pages that nobody will read.
 const SHUTDOWN_S: u64 = 20;
-/// `max_connections` of a stock server.
+/// Default `max_connections`.
 const STOCK_CONNECTIONS: u64 = 151;
-/// Connections beside those of the sessions: ours for claim, statistics and cancelling, and some for a person who looks.
+/// Connections besides those of the sessions: assay's for claim, statistics and cancelling, and some for an administrator.
 const OTHER_CONNECTIONS: u64 = 12;
-/// What new data and its log take, about.
+/// Approximate size of new data with its log.
 const SERVER_BYTES: u64 = 250 << 20;
 
 impl Product {
@@ -71,7 +71,7 @@ impl Product {
         }
     }
 
-    /// What makes the data, for people.
+    /// Name of the program that creates the data.
     fn making(self) -> &'static str {
         match self {
             Self::MariaDb => INSTALLER,
@@ -79,7 +79,7 @@ impl Product {
         }
     }
 
-    /// What has its programs.
+    /// What contains its programs.
     fn packages(self) -> &'static str {
         match self {
             Self::MariaDb => "the package (Debian: mariadb-server-core and mariadb-client-core)",
@@ -93,16 +93,16 @@ impl Product {
 struct Programs {
     product: Product,
     server: PathBuf,
-    /// Of MariaDB.
+    /// Only for MariaDB.
     installer: Option<PathBuf>,
-    /// As it says itself: `10.11.19-MariaDB-0+deb12u1`, `9.7.4-2`
+    /// As the program prints it: `10.11.19-MariaDB-0+deb12u1`, `9.7.4-2`
     version: String,
-    /// Where it was unpacked, if that is not where it was built for.
+    /// Directory it was unpacked to, if not the one it was built for.
     root: Option<PathBuf>,
 }
 
 impl Programs {
-    /// The first that fits in these directories.
+    /// The first suitable programs in these directories.
     fn find(product: Product, named: &str, version: Option<&str>) -> Result<Self, EngineError> {
         let path = std::env::var("PATH").unwrap_or_default();
         let split = |list: &str| -> Vec<PathBuf> {
@@ -117,7 +117,7 @@ impl Programs {
         let all = |program: &str| -> Vec<PathBuf> {
             let mut files: Vec<PathBuf> = Vec::new();
             for file in places.iter().map(|place| place.join(program)) {
-                // Two ways to one program are one.
+                // Two paths to one program are one installation.
                 let real = |file: &Path| file.canonicalize().unwrap_or_else(|_| file.to_path_buf());
                 if file.is_file() && files.iter().all(|other| real(other) != real(&file)) {
                     files.push(file);
@@ -137,7 +137,7 @@ impl Programs {
             let Some(is) = version_of(&server) else {
                 continue;
             };
-            // Packages of MariaDB have a mysqld too.
+            // MariaDB's packages also contain a mysqld.
             let whose = Product::of(&is);
             if whose != product {
                 let called = whose.name();
@@ -157,7 +157,7 @@ impl Programs {
     }
 }
 
-/// Of `<root>/bin/mariadbd`: a tree of its own has its statements and messages in `<root>/share`.
+/// For `<root>/bin/mariadbd`: an unpacked tree has its SQL scripts and messages in `<root>/share`.
 fn root_of(server: &Path) -> Option<PathBuf> {
     let root = server.parent()?.parent()?;
     let made = root.join("share/mariadb_system_tables.sql");
@@ -200,7 +200,7 @@ fn version_of(server: &Path) -> Option<String> {
     version.starts_with(|c: char| c.is_ascii_digit()).then(|| version.to_owned())
 }
 
-/// What is wanted, with every choice made.
+/// The server to start, with all choices made.
 struct Choice {
     programs: Programs,
     owner: Option<Owner>,
@@ -213,7 +213,7 @@ struct Choice {
     needed_bytes: u64,
 }
 
-/// What COMMIT_MODE asks for.
+/// The setting that COMMIT_MODE requests.
 fn flush_log(settings: &Settings, asked: &[Setting]) -> Result<Option<&'static str>, EngineError> {
     let value = match settings.text("COMMIT_MODE") {
         "sync" => "1",
@@ -229,7 +229,7 @@ fn flush_log(settings: &Settings, asked: &[Setting]) -> Result<Option<&'static s
 }
 
 impl Choice {
-    /// Everything is found and checked that can be without making anything.
+    /// Finds and checks everything that is possible without creating anything.
     fn new(product: Product, version: Option<&str>, settings: &Settings) -> Result<Self, EngineError> {
         let brand = product.brand();
         let asked = settings::parse(settings.text("MYSQL_SET"), "MYSQL_SET", &OURS)?;
@@ -245,20 +245,20 @@ impl Choice {
         super::layout::Sizes::of_page(page_bytes)?;
         let blocks = |name| settings.blocks(name, page_bytes).unwrap_or(0);
         let pages = blocks("SCALE") + blocks("SCAN_TABLE_SZ");
-        // The index, and room of the tables that is taken ahead.
+        // The index, and table space allocated ahead.
         let data = schemas.saturating_mul(pages.saturating_mul(page_bytes + page_bytes / 20));
         let needed_bytes = data.saturating_add(SERVER_BYTES);
         home.room(needed_bytes)?;
         Ok(Self { programs, owner, home, asked, flush_log, page_bytes, sessions, needed_bytes })
     }
 
-    /// What it gets beside what was asked for.
+    /// Settings it gets in addition to the requested ones.
     fn own_settings(&self, data: &Path) -> Vec<Setting> {
         let root = self.programs.root.iter();
         let mut own: Vec<Setting> = root.map(|root| ("basedir".to_owned(), root.display().to_string())).collect();
         own.extend([
             ("datadir".to_owned(), data.display().to_string()),
-            // A server that starts removes all temporary files that lie there: in /tmp those of other servers too.
+            // A starting server removes all temporary files in its tmpdir; in /tmp also those of other servers.
             ("tmpdir".to_owned(), data.display().to_string()),
             ("socket".to_owned(), data.join(SOCKET).display().to_string()),
             ("skip_networking".to_owned(), "1".to_owned()),
@@ -272,9 +272,9 @@ impl Choice {
             own.extend(MYSQL_OWN.map(|(name, value)| (name.to_owned(), value.to_owned())));
         }
         let given = |name: &str| self.asked.iter().any(|(asked, _)| asked.starts_with(name));
-        // MySQL tells of its sessions and files as it is set.
+        // MySQL instruments sessions and files by default.
         if self.programs.product == Product::MariaDb && !given("performance_schema") {
-            // Reads, writes and syncs of data files are counted and timed, and nothing else: two clock readings each.
+            // Instruments only reads, writes and syncs of data files, at two clock readings each.
             let one = format!("{}=ON", super::stats::INSTRUMENT);
             for (name, value) in [
                 ("performance_schema", "ON"),
@@ -307,13 +307,13 @@ impl Choice {
         shown.lines(&self.home, self.owner.as_ref())
     }
 
-    /// What its keeper is asked for.
+    /// The request to its keeper.
     fn request(&self, directory: &Path) -> Request {
         let data = directory.join(DATA);
         let own = self.own_settings(&data);
         let option = |(name, value): &Setting| format!("--{name}={value}");
         let words = |program: &Path| vec![program.display().to_string(), "--no-defaults".to_owned()];
-        // Its root has no password: nobody reaches the socket but the server's user and root.
+        // Its root account has no password: only the server's user and root can reach the socket.
         let mut make = match &self.programs.installer {
             Some(installer) => {
                 let mut make = words(installer);
@@ -355,13 +355,13 @@ impl Choice {
     }
 }
 
-/// What would be started; nothing is touched.
+/// Describes the server that would be started; changes nothing.
 pub(super) fn plan(product: Product, version: Option<&str>, settings: &Settings) -> Result<Vec<Line>, EngineError> {
     let choice = Choice::new(product, version, settings)?;
     Ok(temp::planned(&choice.home, choice.needed_bytes, |directory| choice.lines(directory)))
 }
 
-/// Starts it.
+/// Starts the server.
 pub(super) fn start(
     product: Product,
     version: Option<&str>,

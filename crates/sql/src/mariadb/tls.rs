@@ -1,4 +1,4 @@
-//! How the connection to a server is protected, in the words of MySQL's and MariaDB's clients.
+//! How the connection to a server is encrypted, in the options of MySQL's and MariaDB's clients.
 
 use crate::tls::{Roots, Trust, VERSIONS, Words};
 use assay_run::bounded;
@@ -21,7 +21,7 @@ const WORDS: Words = Words {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Disabled,
-    /// If the server can.
+    /// If the server supports it.
     Preferred,
     Required,
     VerifyCa,
@@ -36,7 +36,7 @@ const MODES: [(&str, Mode); 5] = [
     ("verify-identity", Mode::VerifyIdentity),
 ];
 
-/// What was asked for, as far as it was.
+/// The requested options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     pub(super) mode: Option<Mode>,
@@ -48,18 +48,18 @@ pub(super) struct Asked {
     pub(super) server_key: Option<PathBuf>,
 }
 
-/// What will be done.
+/// The resolved options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tls {
     pub(super) mode: Mode,
     ca: Option<PathBuf>,
     identity: Option<(PathBuf, PathBuf)>,
-    /// The server's, for a password that nothing else protects.
+    /// The server's public key, for a password that nothing else protects.
     pub(super) server_key: Option<PathBuf>,
 }
 
 impl Asked {
-    /// An option of a URL or file; false if it is none of these.
+    /// Sets an option from a URL or file; false if it is not one of these.
     ///
     /// # Errors
     /// `ssl-mode` has no such value.
@@ -81,7 +81,7 @@ impl Asked {
         Ok(true)
     }
 
-    /// What is asked here, else what `other` asks.
+    /// These options, completed with those of `other`.
     pub(super) fn or(self, other: Self) -> Self {
         Self {
             mode: self.mode.or(other.mode),
@@ -93,7 +93,7 @@ impl Asked {
         }
     }
 
-    /// Every choice made: who names an authority wants its certificates alone, as with MySQL's clients.
+    /// Resolves all options. As in MySQL's clients, naming an authority implies that its certificates are required.
     ///
     /// # Errors
     /// Files that cannot be read; a certificate without its key.
@@ -120,10 +120,10 @@ impl Asked {
 }
 
 impl Tls {
-    /// What encrypts a connection to this host, and the name that is asked for.
+    /// TLS configuration for this host, and the name to verify.
     ///
     /// # Errors
-    /// Files of ours that cannot be used.
+    /// Unusable local files.
     pub(super) fn ready(&self, host: &str, tcp: &TcpStream) -> Result<(ClientConfig, ServerName<'static>), String> {
         let roots = match (self.mode, &self.ca) {
             (Mode::VerifyCa | Mode::VerifyIdentity, Some(file)) => Roots::File(file.clone()),

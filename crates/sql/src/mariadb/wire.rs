@@ -1,10 +1,10 @@
-//! The protocol: questions as packets, and answers as they arrive.
+//! The protocol: requests as packets, and answers as they arrive.
 //!
-//! It is question and answer, and between two of them neither side keeps anything. A [`Call`] is COM_STMT_EXECUTE as bytes, made
-//! once; its values are patched in place. Nothing is allocated for it and its answer, and each of them is one system call. The
-//! answer of a prepared select is a count in one row of one column; that of a change the number of rows. Nothing a server
-//! announces is believed before it has arrived. The protocol is laid out in MariaDB's documentation ("Clients & Utilities",
-//! "Server Response Packets").
+//! Each request has one answer, and neither side keeps protocol state in between. A [`Call`] is a prebuilt
+//! COM_STMT_EXECUTE whose values are patched in place. Sending it and reading its answer allocate nothing and take one
+//! system call each. The answer to a prepared select is a count in a single row and column; that to an update is the
+//! number of rows. Lengths that a server announces are not trusted before the bytes have arrived. MariaDB's
+//! documentation describes the protocol ("Clients & Utilities", "Server Response Packets").
 
 use super::error::MyError;
 use crate::input::Input;
@@ -12,15 +12,15 @@ use std::io::Read;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Length and number.
+/// Bytes of length and sequence number.
 const HEADER_BYTES: usize = 4;
-/// Of a packet: one of this length goes on in the next.
+/// Longest packet; one of this length continues in the next.
 const PACKET_BYTES_MAX: usize = 0x00ff_ffff;
-/// Largest answer that is read: what is asked here has far smaller ones, and rows are kept in memory.
+/// Largest answer accepted. assay's queries return far less, and rows are kept in memory.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
-/// Columns a server can return.
+/// Most columns a server can return.
 const COLUMNS_MAX: u64 = 4096;
-/// No table has so many rows: a larger count is kept from overflowing the sums it goes into.
+/// No table has so many rows: larger counts are cut, so that sums do not overflow.
 const COUNT_MAX: u64 = 1 << 40;
 
 pub(super) const COM_QUIT: u8 = 0x01;
@@ -42,22 +42,22 @@ const TYPE_DATETIME: u8 = 0x0c;
 const TYPE_YEAR: u8 = 0x0d;
 const TYPE_VAR_STRING: u8 = 0xfd;
 const UNSIGNED: u8 = 0x80;
-/// The same of a column, among the flags that describe it.
+/// The same flag in a column's description.
 const UNSIGNED_COLUMN: u8 = 0x20;
 pub(super) const OK: u8 = 0x00;
 pub(super) const EOF: u8 = 0xfe;
 pub(super) const ERR: u8 = 0xff;
 const NULL: u8 = 0xfb;
-/// It asks us for a file.
+/// The server requests a file.
 pub(super) const LOCAL_FILE: u8 = 0xfb;
-/// An EOF packet is shorter: else it is a row whose first value is long.
+/// An EOF packet is shorter than this; a longer packet is a row whose first value is long.
 const EOF_BYTES_MAX: usize = 9;
-/// Of a message of the server.
+/// Longest server message that is kept.
 const MESSAGE_BYTES_MAX: usize = 4096;
-/// Another answer follows, as its status says.
+/// Status flag: another result set follows.
 const MORE: u8 = 0x08;
 
-/// What is said, as packets that begin with this number; and the number after them.
+/// Splits a payload into packets numbered from `number`; also returns the next number.
 pub(super) fn packets(payload: &[u8], mut number: u8) -> (Vec<u8>, u8) {
     let mut bytes = Vec::with_capacity(payload.len() + HEADER_BYTES);
     let mut rest = payload;
@@ -74,27 +74,27 @@ pub(super) fn packets(payload: &[u8], mut number: u8) -> (Vec<u8>, u8) {
     }
 }
 
-/// A question, ready to be patched and sent.
+/// A request, ready to be patched and sent.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
     pub(super) bytes: Vec<u8>,
     texts: Vec<Range<usize>>,
-    /// Where numbers lie, after the texts.
+    /// Positions of the numbers, after the texts.
     numbers: Vec<usize>,
 }
 
 impl Call {
-    /// A prepared statement with texts of `text_bytes` each, then numbers.
+    /// Executes a prepared statement with texts of `text_bytes` each, followed by numbers.
     pub(super) fn execute(id: u32, (texts, text_bytes): (usize, u8), numbers: usize) -> Self {
         debug_assert!(text_bytes < 0xfb, "a length of one byte");
         let mut bytes = vec![0; HEADER_BYTES];
         bytes.push(COM_STMT_EXECUTE);
         bytes.extend(id.to_le_bytes());
-        // No cursor; once.
+        // No cursor; one iteration.
         bytes.extend([0, 1, 0, 0, 0]);
         let values = texts + numbers;
         if values > 0 {
-            // Nothing is NULL; types follow.
+            // No NULL values; types follow.
             bytes.extend(std::iter::repeat_n(0, values.div_ceil(8)));
             bytes.push(1);
             bytes.extend(std::iter::repeat_n([TYPE_VAR_STRING, 0], texts).flatten());
@@ -114,7 +114,7 @@ impl Call {
         call.numbered()
     }
 
-    /// A statement as text.
+    /// A text statement.
     pub(super) fn query(sql: &str) -> Self {
         let mut bytes = vec![0; HEADER_BYTES];
         bytes.push(COM_QUERY);
@@ -122,7 +122,7 @@ impl Call {
         Self { bytes, texts: Vec::new(), numbers: Vec::new() }.numbered()
     }
 
-    /// With its header: three bytes of length, and the number of a first packet.
+    /// Adds the header: three bytes of length, and the number of a first packet.
     fn numbered(mut self) -> Self {
         let length = (self.bytes.len() - HEADER_BYTES) as u32;
         debug_assert!(length < 0x00ff_ffff, "one packet");
@@ -130,7 +130,7 @@ impl Call {
         self
     }
 
-    /// Overwrites all texts, which come one after the other.
+    /// Overwrites all texts, given one after the other.
     pub(super) fn set_texts(&mut self, content: &[u8]) {
         let mut left = content;
         for range in &self.texts {
@@ -140,7 +140,7 @@ impl Call {
         }
     }
 
-    /// Overwrites a number, from 0.
+    /// Overwrites number `index`, from 0.
     #[inline]
     pub(super) fn set_number(&mut self, index: usize, n: u64) {
         let at = self.numbers[index];
@@ -148,7 +148,7 @@ impl Call {
     }
 }
 
-/// A value for a mark of a statement.
+/// A parameter value of a statement.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Bind<'a> {
     Null,
@@ -157,11 +157,11 @@ pub(super) enum Bind<'a> {
     Text(&'a [u8]),
 }
 
-/// What executes a prepared statement with these values.
+/// The packet that executes a prepared statement with these values.
 pub(super) fn execute(id: u32, values: &[Bind<'_>]) -> Vec<u8> {
     let mut bytes = vec![COM_STMT_EXECUTE];
     bytes.extend(id.to_le_bytes());
-    // No cursor; once.
+    // No cursor; one iteration.
     bytes.extend([0, 1, 0, 0, 0]);
     if values.is_empty() {
         return bytes;
@@ -194,7 +194,7 @@ pub(super) fn execute(id: u32, values: &[Bind<'_>]) -> Vec<u8> {
     bytes
 }
 
-/// What a column holds.
+/// Type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
     code: u8,
@@ -210,7 +210,7 @@ pub(super) enum Value<'a> {
     Other,
 }
 
-/// What an answer says at its end.
+/// Final status of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Done {
     pub(super) changed: u64,
@@ -219,32 +219,32 @@ pub(super) struct Done {
     more: bool,
 }
 
-/// Takes a row by the kinds of its columns; none: it is no such row.
+/// Handles a row with these column types; `None` if the row is malformed.
 pub(super) type OnRow<'a> = dyn FnMut(&[u8], &[Kind]) -> Option<()> + 'a;
 
-/// What has arrived.
+/// Packets as they arrive.
 #[derive(Debug, Default)]
 pub(super) struct Packets {
     input: Input,
-    /// Of the next packet, whoever sends it.
+    /// Sequence number of the next packet in either direction.
     pub(super) number: u8,
-    /// Bytes of the present answer.
+    /// Bytes received of the current answer.
     received: usize,
-    /// Since when more of it is waited for, and how long that may take.
+    /// When the wait for the rest of the answer began, and its time limit.
     begun: Option<Instant>,
     within: Duration,
 }
 
 impl Packets {
-    /// An answer takes no longer than this from its first packet to its last.
+    /// `within` limits the time of an answer from its first packet to its last.
     pub(super) fn new(within: Duration) -> Self {
         Self { within, ..Self::default() }
     }
 
-    /// An answer to what was said up to here begins.
+    /// Expects the answer to a request that ended before packet `number`.
     ///
     /// # Errors
-    /// More has arrived than the last answer, and it is no goodbye.
+    /// Bytes after the last answer that are not a closing message.
     #[inline]
     pub(super) fn expect(&mut self, number: u8) -> Result<(), MyError> {
         (self.number, self.received, self.begun) = (number, 0, None);
@@ -253,21 +253,21 @@ impl Packets {
         }
         match self.input.fill(HEADER_BYTES + 1, &mut std::io::empty(), &mut None, self.within) {
             Ok([.., ERR]) => Ok(()),
-            _ => Err(MyError::odd("an answer without a request")),
+            _ => Err(MyError::odd("unrequested data")),
         }
     }
 
-    /// Nothing has arrived that was not taken.
+    /// Whether all received bytes were consumed.
     pub(super) fn is_empty(&self) -> bool {
         self.input.waiting() == 0
     }
 
-    /// A packet that was the last one read.
+    /// The packet read last.
     pub(super) fn at(&self, packet: Range<usize>) -> &[u8] {
         self.input.at(packet)
     }
 
-    /// The next packet without its header, where it lies until the one after it is read.
+    /// Reads the next packet; its position, without the header, is valid until the following packet is read.
     pub(super) fn next(&mut self, from: &mut impl Read) -> Result<Range<usize>, MyError> {
         if self.received > 0 && self.input.waiting() < HEADER_BYTES {
             self.begun.get_or_insert_with(Instant::now);
@@ -279,7 +279,7 @@ impl Packets {
         self.input.fill(HEADER_BYTES + length, from, &mut self.begun, self.within)?;
         self.input.take(HEADER_BYTES);
         let body = self.input.take(length);
-        // What a server says unasked, before it ends a connection, begins anew.
+        // An unrequested message before the server closes the connection starts a new numbering.
         if number != self.number && self.at(body.clone()).first() != Some(&ERR) {
             return Err(MyError::odd(&format!("packet {number} instead of {}", self.number)));
         }
@@ -287,7 +287,7 @@ impl Packets {
         Ok(body)
     }
 
-    /// So much more of the answer is kept in memory.
+    /// Counts bytes of the answer that are kept in memory.
     fn keep(&mut self, bytes: usize) -> Result<(), MyError> {
         self.received += bytes;
         if self.received <= ANSWER_BYTES_MAX {
@@ -297,15 +297,15 @@ impl Packets {
         }
     }
 
-    /// Reads the answer to a [`Call`]: the rows it counted or changed.
+    /// Reads the answer to a [`Call`]: the number of rows counted or changed.
     pub(super) fn counted(&mut self, from: &mut impl Read) -> Result<u64, MyError> {
         let first = self.next(from)?;
         let packet = self.at(first);
         let columns = match *packet {
             [OK, ..] => return Ok(done(packet)?.changed.min(COUNT_MAX)),
             [ERR, ..] => return Err(refused(packet)),
-            [LOCAL_FILE, ..] | [EOF, ..] | [] => return Err(MyError::odd("an answer of no kind")),
-            // Some servers add whether they describe the columns: not if they are as they were.
+            [LOCAL_FILE, ..] | [EOF, ..] | [] => return Err(MyError::odd("an unexpected packet")),
+            // Some servers add a flag for whether they describe the columns; they do not if the columns are unchanged.
             [_, 0] => 0,
             [columns, ..] => columns,
         };
@@ -324,8 +324,9 @@ impl Packets {
         }
     }
 
-    /// Reads the rest of an answer whose first packet this is, with all that follows it, and hands over the rows of the first set.
-    /// `kinds` are those of the set that was read last: servers leave out what is as it was.
+    /// Reads the rest of an answer whose first packet is `first`, including further result sets, and passes on the rows
+    /// of the first set. `kinds` are the column types of the last set read, since servers do not repeat unchanged
+    /// descriptions.
     pub(super) fn rows(
         &mut self,
         first: Range<usize>,
@@ -341,13 +342,13 @@ impl Packets {
                 [ERR, ..] => return Err(refused(packet)),
                 [LOCAL_FILE, ..] => return Err(MyError::odd("it asks for a file that assay did not offer")),
                 [EOF, _, ..] | [1..=0xfd, ..] => {
-                    let (columns, rest) = length(packet).ok_or_else(|| MyError::odd("an answer of no kind"))?;
+                    let (columns, rest) = length(packet).ok_or_else(|| MyError::odd("an unexpected packet"))?;
                     self.columns(columns, rest != [0], from, kinds)?;
                     let more = self.set(from, kinds, if wanted { Some(&mut *row) } else { None })?;
                     wanted = false;
                     Done { more, ..Done::default() }
                 }
-                _ => return Err(MyError::odd("an answer of no kind")),
+                _ => return Err(MyError::odd("an unexpected packet")),
             };
             if !end.more {
                 return Ok(end);
@@ -396,9 +397,9 @@ impl Packets {
         }
     }
 
-    /// The rows of a set; whether another answer follows.
+    /// Reads the rows of a result set; returns whether another follows.
     fn set(&mut self, from: &mut impl Read, kinds: &[Kind], mut row: Option<&mut OnRow<'_>>) -> Result<bool, MyError> {
-        // A value that takes a byte on the way takes more in memory.
+        // A one-byte value takes more space in memory.
         let overhead = kinds.len() * size_of::<Option<String>>();
         loop {
             let packet = self.next(from)?;
@@ -416,7 +417,7 @@ impl Packets {
         }
     }
 
-    /// Reads what was prepared: its number there, and what its columns hold.
+    /// Reads the answer to a prepare: the statement's number and its column types.
     pub(super) fn prepared(&mut self, from: &mut impl Read) -> Result<(u32, Vec<Kind>), MyError> {
         let first = self.next(from)?;
         let (id, columns, marks) = match *self.at(first.clone()) {
@@ -426,7 +427,7 @@ impl Packets {
                 u64::from(u16::from_le_bytes([g, h])),
             ),
             [ERR, ..] => return Err(refused(self.at(first))),
-            _ => return Err(MyError::odd("a statement that is none")),
+            _ => return Err(MyError::odd("a malformed answer to a prepare")),
         };
         let mut kinds = Vec::new();
         for all in [marks, columns].into_iter().filter(|all| *all > 0) {
@@ -439,7 +440,7 @@ impl Packets {
     }
 }
 
-/// A number of one to nine bytes, and what follows it.
+/// A length-encoded number of one to nine bytes, and the bytes after it.
 fn length(bytes: &[u8]) -> Option<(u64, &[u8])> {
     let (first, rest) = bytes.split_first()?;
     let wide = match *first {
@@ -455,13 +456,13 @@ fn length(bytes: &[u8]) -> Option<(u64, &[u8])> {
     Some((u64::from_le_bytes(bytes), rest))
 }
 
-/// A text after its length, and what follows it.
+/// A length-encoded text, and the bytes after it.
 fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (length, rest) = length(bytes)?;
     rest.split_at_checked(usize::try_from(length).ok()?)
 }
 
-/// What an OK packet says.
+/// Parses an OK packet.
 fn done(packet: &[u8]) -> Result<Done, MyError> {
     let read = || {
         let (changed, rest) = length(packet.get(1..)?)?;
@@ -471,10 +472,10 @@ fn done(packet: &[u8]) -> Result<Done, MyError> {
     read().ok_or_else(|| MyError::odd("an OK that is none"))
 }
 
-/// What a column's description says it holds.
+/// Column type in a column's description.
 fn kind(packet: &[u8]) -> Option<Kind> {
     let mut rest = packet;
-    // Catalogue, schema, table and column with their aliases.
+    // Catalog, schema, table and column, with their aliases.
     for _ in 0..6 {
         (_, rest) = text(rest)?;
     }
@@ -485,7 +486,7 @@ fn kind(packet: &[u8]) -> Option<Kind> {
     }
 }
 
-/// The values of a row of text; `None` is NULL.
+/// The values of a text row; `None` is NULL.
 pub(super) fn text_row(packet: &[u8], columns: usize) -> Option<Vec<Option<String>>> {
     let mut rest = packet;
     let mut row = Vec::with_capacity(columns);
@@ -506,12 +507,12 @@ pub(super) fn text_row(packet: &[u8], columns: usize) -> Option<Vec<Option<Strin
     rest.is_empty().then_some(row)
 }
 
-/// The values of a row in binary: a mark, the bits of what is NULL, the others one after the other.
+/// The values of a binary row: a mark, the NULL bitmap, then the other values in order.
 pub(super) fn binary_row<'a>(packet: &'a [u8], kinds: &[Kind]) -> Option<Vec<Value<'a>>> {
     let (nulls, mut rest) = packet.strip_prefix(&[0])?.split_at_checked((kinds.len() + 9) / 8)?;
     let mut row = Vec::with_capacity(kinds.len());
     for (at, kind) in kinds.iter().enumerate() {
-        // The first two bits stand for nothing.
+        // The first two bits are unused.
         let bit = at + 2;
         if nulls[bit / 8] & 1 << (bit % 8) != 0 {
             row.push(Value::Other);
@@ -548,19 +549,19 @@ fn value<'a>(kind: &Kind, bytes: &'a [u8]) -> Option<(Value<'a>, &'a [u8])> {
     Some((value, after))
 }
 
-/// The value of a row of one column, a count: a mark, the bits of what is NULL, the value.
+/// Parses a binary row with a single count: a mark, the NULL bitmap, the value.
 fn count(packet: &[u8]) -> Result<u64, MyError> {
     match packet {
         [0, 0, value @ ..] => match value.try_into() {
             Ok(value) => Ok(u64::from_le_bytes(value).min(COUNT_MAX)),
-            Err(_) => Err(MyError::odd("a row that is no count")),
+            Err(_) => Err(MyError::odd("a row without a count")),
         },
         [0, _] => Ok(0),
-        _ => Err(MyError::odd("a row that is no count")),
+        _ => Err(MyError::odd("a row without a count")),
     }
 }
 
-/// What the server says is wrong: a number, a class of the standard, a text.
+/// Parses an error packet: number, SQLSTATE, text.
 pub(super) fn refused(packet: &[u8]) -> MyError {
     let code = match packet.get(1..3) {
         Some(&[low, high]) => u16::from_le_bytes([low, high]),
@@ -570,12 +571,12 @@ pub(super) fn refused(packet: &[u8]) -> MyError {
         [b'#', rest @ ..] if rest.len() >= 5 => &rest[5..],
         text => text,
     };
-    // None that a server has is longer.
+    // No real message is longer.
     let text = &text[..text.len().min(MESSAGE_BYTES_MAX)];
     MyError::Server { code, message: super::on_one_line(&String::from_utf8_lossy(text)) }
 }
 
-/// A server for fuzzing: what it sends, in pieces of at most so many bytes.
+/// A scripted server for fuzzing, which sends in pieces of at most so many bytes.
 pub(super) struct Script<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) piece: usize,
@@ -590,7 +591,7 @@ impl Read for Script<'_> {
     }
 }
 
-/// For fuzzing: the rows that an answer counts, or what is wrong.
+/// For fuzzing: the number of rows in an answer, or what is wrong.
 #[doc(hidden)]
 pub fn read_answer(bytes: &[u8], piece: usize) -> Result<u64, String> {
     let mut packets = Packets::new(Duration::MAX);

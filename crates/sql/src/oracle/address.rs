@@ -1,7 +1,7 @@
-//! Where a database is and who asks: `//[USER[:PASSWORD]@]CONNECT`, and SLOB's own words for it.
+//! Where a database is and as whom to log in: `//[USER[:PASSWORD]@]CONNECT`, or SLOB's own parameters.
 //!
-//! CONNECT is what SQL*Plus takes after the `@`: `//host:port/service[:server][/instance]`, `tcps://...`, an alias of
-//! `tnsnames.ora`, or a whole descriptor. The driver reads it, so that every form it knows works here.
+//! CONNECT is what SQL*Plus accepts after the `@`: `//host:port/service[:server][/instance]`, `tcps://...`, an alias
+//! from `tnsnames.ora`, or a whole descriptor. The driver parses it, so every form it knows works here.
 
 use super::services::assign;
 use crate::password::Password;
@@ -11,16 +11,16 @@ use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
 use std::time::Duration;
 
-/// No answer is given up sooner.
+/// Shortest time limit for an answer.
 const SHORTEST: Duration = Duration::from_secs(1);
 pub(super) const FORM: &str = "oracle://USER@//HOST:PORT/SERVICE";
 
-/// A way in, for one user.
+/// Address and login of one user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Door {
     pub(super) user: String,
     pub(super) password: Password,
-    /// What the driver connects to.
+    /// The connect string for the driver.
     pub(super) connect: String,
     /// AS SYSDBA.
     pub(super) sysdba: bool,
@@ -28,12 +28,12 @@ pub(super) struct Door {
     pub(super) wallet: Option<(String, Option<Password>)>,
 }
 
-/// See the module.
+/// The logins of a command, with its time limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address {
     /// The owner of the data set.
     pub(super) data: Door,
-    /// Who looks at statistics and ends statements, where that is somebody else.
+    /// The user who reads statistics and cancels statements, if not the owner.
     pub(super) admin: Option<Door>,
     /// SQLNET_SERVICE_BASE.
     base: String,
@@ -41,15 +41,15 @@ pub(super) struct Address {
     max: Option<u64>,
     /// How long an answer may take.
     pub(super) answer: Duration,
-    /// The same for a statement over a whole table.
+    /// How long a statement over a whole table may take.
     pub(super) long: Duration,
 }
 
 impl Address {
-    /// From what follows `oracle:` and the settings.
+    /// Parses what follows `oracle:`, together with the settings.
     ///
     /// # Errors
-    /// `Usage`: what is missing or contradicts itself, without repeating what may be a password.
+    /// `Usage`: what is missing or contradictory, without repeating what may be a password.
     pub(super) fn new(location: &str, settings: &Settings) -> Result<Self, EngineError> {
         Self::parse(location, settings).map_err(|why| EngineError::Usage(format!("target oracle: {why}")))
     }
@@ -98,12 +98,12 @@ impl Address {
         Ok(Self { data, admin, base, max, answer, long: seconds("ORACLE_STATEMENT_TIMEOUT").max(answer) })
     }
 
-    /// Who looks at the server.
+    /// The user who reads statistics.
     pub(super) fn admin(&self) -> &Door {
         self.admin.as_ref().unwrap_or(&self.data)
     }
 
-    /// The way of each session of a run, in their order, and a warning where services carry different loads.
+    /// The login of each session of a run, in order, and a warning if services carry different loads.
     pub(super) fn sessions(&self, plan: &Plan) -> (Vec<Door>, Option<String>) {
         if self.base.is_empty() {
             return (vec![self.data.clone(); plan.sessions()], None);
@@ -113,7 +113,7 @@ impl Address {
         (services.into_iter().map(to).collect(), uneven)
     }
 
-    /// How the places of sessions are chosen, for the report.
+    /// How sessions are assigned to services, for the report.
     pub(super) fn services(&self) -> String {
         match (self.base.as_str(), self.max) {
             ("", _) => format!("all sessions to {}", self.data.connect),
@@ -137,7 +137,7 @@ fn wallet(settings: &Settings) -> Option<(String, Option<Password>)> {
     (!directory.is_empty()).then(|| (directory.to_owned(), password))
 }
 
-/// DBA_PRIV_USER at ADMIN_SQLNET_SERVICE; `SYS`, or a user with `as sysdba`, is one with that role.
+/// DBA_PRIV_USER at ADMIN_SQLNET_SERVICE; `SYS`, or a user with `as sysdba`, logs in with that role.
 fn admin(
     settings: &Settings,
     connect: &str,
@@ -172,7 +172,7 @@ fn admin(
     }))
 }
 
-/// Tables of a test do not belong beside the server's own.
+/// Refuses a user whose schema contains the server's own tables.
 fn refuse_own_schemas(user: &str) -> Result<(), String> {
     const OWN: [&str; 4] = ["sys", "system", "sysman", "dbsnmp"];
     if OWN.contains(&user.to_ascii_lowercase().as_str()) {

@@ -1,5 +1,5 @@
-//! What every run keeps on a server besides its sessions' statements: the claim, the readers of the instance's counters
-//! and of its sessions' activity, repositories, and the thread that cancels abandoned statements.
+//! What every run holds on a server besides its sessions: the claim, the readers of the instance's counters and of
+//! session activity, repositories, and the thread that cancels abandoned statements.
 
 use super::address::{Address, Door};
 use super::claim::Claim;
@@ -22,14 +22,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// No run ends in the midst of what it has just begun.
+/// Shortest grace, so that no run ends right after it has started an operation.
 const GRACE_MIN: Duration = Duration::from_secs(1);
-/// Asking for a statement's end is no work for a server that is well.
+/// Longest wait for a cancel request, which costs a healthy server no effort.
 const CANCEL: Duration = Duration::from_secs(5);
-/// Claim, statistics, activity, cancelling.
+/// Sessions for claim, statistics, activity and cancelling.
 const OWN_SESSIONS: u64 = 4;
 
-/// What a command works with.
+/// The server access of a command.
 pub(super) struct Site {
     pub(super) way: Arc<dyn Way>,
     pub(super) address: Address,
@@ -37,7 +37,7 @@ pub(super) struct Site {
     pub(super) claim: Claim,
 }
 
-/// Ends a session's statement from another one.
+/// Cancels a session's statement from another session.
 #[derive(Clone)]
 pub(super) struct Token {
     way: Arc<dyn Way>,
@@ -46,7 +46,7 @@ pub(super) struct Token {
 }
 
 impl Token {
-    /// Of a session, on a server of this version.
+    /// For a session on a server of this major version.
     pub(super) fn new(way: &Arc<dyn Way>, address: &Address, id: Id, major: u32) -> Self {
         Self { way: Arc::clone(way), door: address.admin().clone(), sql: sql::cancel(id.sid, id.serial, major) }
     }
@@ -55,17 +55,16 @@ impl Token {
 impl Cancel for Token {
     fn cancel(&self) -> std::io::Result<()> {
         let mut session = self.way.open(&self.door, CANCEL).map_err(std::io::Error::other)?;
-        // Nobody is left to be told where the session is gone, or where this user may not.
+        // If the session has ended or this user lacks the privilege, nothing can be done.
         let _ = session.run(&self.sql, &[]);
         Ok(())
     }
 }
 
-/// See the module.
 pub(super) struct Attached {
     pub(super) way: Arc<dyn Way>,
     pub(super) address: Address,
-    /// The way of each session, from the first.
+    /// The login of each session, from the first.
     doors: Vec<Door>,
     major: u32,
     pub(super) clock: Clock,
@@ -73,19 +72,19 @@ pub(super) struct Attached {
     pub(super) instance: Instance,
     warnings: Vec<String>,
     pub(super) backends: Arc<Backends<Token>>,
-    /// Places of sessions by their number on the server.
+    /// Positions of sessions by their number on the server.
     sids: Mutex<HashMap<u32, usize>>,
     watch: Mutex<Option<Watch>>,
     server: ServerStats,
     snapshots: Mutex<Snapshots>,
     turns: Turns,
-    /// Why the claim is gone, if it is.
+    /// Why the claim was lost, if it was.
     claim_lost: Mutex<Option<String>>,
     claim: Mutex<Option<Claim>>,
 }
 
 impl Attached {
-    /// With the claim of `site`.
+    /// Attaches with the claim in `site`.
     pub(super) fn open(
         site: Site,
         major: u32,
@@ -132,7 +131,7 @@ impl Attached {
         })
     }
 
-    /// Connects a session when its turn has come, and names it to whoever looks.
+    /// Connects a session when its turn has come, and names it in V$SESSION.
     pub(super) fn session(&self, number: u32) -> Result<Box<dyn Session>, EngineError> {
         self.turns.wait(&self.stop)?;
         let door = &self.doors[number as usize - 1];
@@ -173,7 +172,7 @@ impl Attached {
         self.server.look(&locked(&self.sids), sessions)
     }
 
-    /// Ends what goes with a run, and hands over the session that holds the claim: once.
+    /// Ends the run's own work, and hands over the session that holds the claim, once.
     pub(super) fn release(&self) -> Option<Claim> {
         drop(locked(&self.watch).take());
         let mut claim = locked(&self.claim).take()?;

@@ -1,4 +1,4 @@
-//! Verifying a data set: after a load, and by `assay check`.
+//! Verifies a data set after a load and in `assay check`.
 
 use super::Oracle;
 use super::marker::Marker;
@@ -10,7 +10,7 @@ use assay_measure::record::Figure;
 use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS};
 use assay_run::engine::EngineError;
 
-/// Verifies one SLOB schema of a check.
+/// Verifies one SLOB schema in a check.
 pub(super) fn each(job: &Job<Oracle, Checked>, reader: &mut Box<dyn Session>, n: u32) -> Result<Findings, EngineError> {
     let found = schema(&mut **reader, &job.what.marker, n, job.what.level)?;
     job.checked();
@@ -20,7 +20,7 @@ pub(super) fn each(job: &Job<Oracle, Checked>, reader: &mut Box<dyn Session>, n:
 /// Verifies one SLOB schema.
 ///
 /// # Errors
-/// `Damaged` names table, expectation and finding; the server's.
+/// `Damaged` with table, expected and actual value; the server's.
 pub(super) fn schema(
     session: &mut dyn Session,
     marker: &Marker,
@@ -57,7 +57,7 @@ pub(super) fn schema(
     Ok(found)
 }
 
-/// Values of a row, NULL as nothing.
+/// Values of a row, with NULL as empty text.
 fn values(session: &mut dyn Session, sql: &str, table: &str) -> Result<Vec<Vec<String>>, OraError> {
     let name = table.to_ascii_uppercase();
     let rows = session.rows(sql, &[Bind::Text(&name)])?;
@@ -65,7 +65,7 @@ fn values(session: &mut dyn Session, sql: &str, table: &str) -> Result<Vec<Vec<S
     Ok(rows.into_iter().map(text).collect())
 }
 
-/// The columns and the way of keeping them that assay gave it.
+/// Checks columns and storage of a table.
 fn shape(session: &mut dyn Session, table: &str) -> Result<(), EngineError> {
     let doing = format!("reading the definition of {table}");
     let doing = told(&doing);
@@ -104,7 +104,7 @@ fn indexes(session: &mut dyn Session, n: u32, unique: bool) -> Result<(), Engine
     Err(damaged(&table, &format!("its indexes are [{}], not [{}]", is.join(", "), must[0])))
 }
 
-/// Each key once, by the index.
+/// Checks through the index that each key exists once.
 fn keys(session: &mut dyn Session, n: u32, scale: u64) -> Result<(), EngineError> {
     let rows = session.rows(&sql::verify_keys(n), &[]).map_err(told("reading the keys"))?;
     let is: Vec<String> = rows.into_iter().flatten().map(Option::unwrap_or_default).collect();
@@ -119,7 +119,7 @@ fn keys(session: &mut dyn Session, n: u32, scale: u64) -> Result<(), EngineError
     ))
 }
 
-/// One row on a block, of the right size; returns the rank correlation of key and place as the server says it.
+/// Checks that each block has one row of the right size; returns the server's rank correlation of key and position.
 fn content(session: &mut dyn Session, table: &str, rows: u64) -> Result<Option<String>, EngineError> {
     let asked = session.rows(&sql::verify(table), &[]).map_err(told("reading the rows"))?;
     let mut is: Vec<Option<String>> = asked.into_iter().flatten().collect();
@@ -140,9 +140,9 @@ fn content(session: &mut dyn Session, table: &str, rows: u64) -> Result<Option<S
     ))
 }
 
-/// Blocks of a table's segment: free ones and those of the map are among them.
+/// Blocks of a table's segment, including free and bitmap blocks.
 fn segment(session: &mut dyn Session, table: &str) -> Result<Figure, EngineError> {
     let is = values(session, sql::SEGMENT, table).map_err(told("reading the size of a table"))?;
     let blocks: Option<u64> = is.concat().first().and_then(|text| text.parse().ok());
-    Ok(Figure::known(blocks, "the server does not tell it"))
+    Ok(Figure::known(blocks, "the server does not report it"))
 }

@@ -1,7 +1,8 @@
-//! Decides which commands may work on a data set at the same time; nothing else claims one.
+//! Decides which commands may work on a data set at the same time. No other module claims one.
 //!
-//! A claim is a lock on a table of its own, in a transaction that lives as long as the command: runs share it, every
-//! other command has it alone. It needs no privilege, and the server gives it back when the session ends, however it ends.
+//! A claim is a lock on a separate table, in a transaction that lives as long as the command: runs share it, every
+//! other command holds it exclusively. It needs no privilege, and the server releases it when the session ends, however
+//! it ends.
 
 use super::address::{Address, Door};
 use super::session::{OraError, Session, Way, told};
@@ -9,21 +10,21 @@ use super::sql;
 use crate::claim::Purpose;
 use assay_run::engine::EngineError;
 
-/// How long a claim waits for its holder: an assay that follows another at once is not to be refused for that.
+/// How long to wait for another holder: an assay started right after another must not be refused.
 const WAIT_S: u64 = 2;
-/// A name that is taken, a table that is not there, a lock that is held.
+/// Errors: the name exists, the table is missing, the lock is held.
 const EXISTS: u32 = 955;
 pub(super) const MISSING: u32 = 942;
 const HELD: [u32; 2] = [54, 30_006];
 
-/// The session that holds a claim; it does nothing else but look.
+/// The session that holds a claim; otherwise it only queries.
 pub(super) type Claim = Box<dyn Session>;
 
-/// Claims the data set; the claim ends with the session that is returned. `tablespace` is where its table comes to be, if
-/// it has to be made.
+/// Claims the data set; the claim ends with the returned session. The claim's table goes to `tablespace` if it has to
+/// be created.
 ///
 /// # Errors
-/// `Unusable`: somebody else has it, who is named as far as this user may know; the server does not answer.
+/// `Unusable`: others hold a claim (the error names them as far as this user may see them), or the server does not answer.
 pub(super) fn take(
     way: &dyn Way,
     address: &Address,
@@ -34,7 +35,7 @@ pub(super) fn take(
     claimed.ok_or_else(|| nothing_here(&address.data))
 }
 
-/// The same; `None` where nobody has made what is claimed.
+/// The same; `None` if the claim's table does not exist.
 pub(super) fn take_if_there(
     way: &dyn Way,
     address: &Address,
@@ -57,7 +58,7 @@ pub(super) fn take_if_there(
     }
 }
 
-/// Removes what is claimed, the last of a data set. Who waits for the lock finds no table, or takes it for a data set to come.
+/// Drops the claim's table, the last step of a removal. A command waiting for the lock then finds no table, or creates a new one.
 pub(super) fn remove(session: &mut dyn Session) -> Result<(), OraError> {
     match session.run(&sql::drop_table(sql::CLAIM), &[]) {
         Err(error) if !error.code.is_some_and(|code| code == MISSING || HELD.contains(&code)) => Err(error),
@@ -80,7 +81,7 @@ pub(super) fn holders(session: &mut dyn Session, owner: &str) -> Result<Vec<(u64
     Ok(each.collect())
 }
 
-/// The refusal of a data set that somebody uses.
+/// The error for a data set that is in use.
 fn in_use(way: &dyn Way, address: &Address) -> EngineError {
     let owner = &address.data.user;
     let asked = way

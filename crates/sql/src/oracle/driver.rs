@@ -1,8 +1,8 @@
-//! Sessions by Oracle's own driver (crate `oracledb`), in our words and within our times.
+//! Sessions through Oracle's own driver (crate `oracledb`), with our errors and time limits.
 //!
-//! The driver waits for ever while it logs in and while it logs off, and some answers that it does not expect make it
-//! panic. So both are done on a thread of their own that is left alone when time is up, and every call is guarded: a
-//! panic is a broken connection.
+//! The driver waits without limit while logging in and off, and some unexpected answers make it panic. So login and
+//! logoff run on a separate thread that is left behind at the time limit, and every call is guarded: a panic counts as
+//! a broken connection.
 
 use super::address::Door;
 use super::session::{Bind, Id, OraError, Rows, Session, Way};
@@ -13,25 +13,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// No host that is there takes longer to take a connection.
+/// Longest wait for a host to accept a connection.
 const CONNECT: Duration = Duration::from_secs(10);
-/// Logging off is no work for one either.
+/// Longest logoff.
 const CLOSE: Duration = Duration::from_secs(5);
-/// Rows a fetch brings.
+/// Rows per fetch.
 const FETCH: u32 = 500;
 
-/// See the module.
+/// The driver.
 pub(super) struct Thin;
 
 impl Way for Thin {
     fn open(&self, door: &Door, answer: Duration) -> Result<Box<dyn Session>, EngineError> {
-        // The driver asks for the process's way of encrypting, and the program has two libraries for it. Somebody else's choice, or an
-        // earlier one, is as good.
+        // The driver uses the process's TLS provider, and the program contains two. If one is already installed, by us
+        // or others, keep it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let config = config(door)?;
         let link = within(answer, "oracle login", move || {
             let connection = oracledb::connect(config)?;
-            // The driver waits as long again for a server's answer to its interrupt.
+            // After its interrupt the driver waits the same time again for the server's answer.
             connection.set_call_timeout(Some(answer / 2))?;
             let id = Id { sid: connection.session_id()? as u32, serial: connection.serial_num()? as u32 };
             Ok(Link { connection: Some(connection), statements: HashMap::new(), id })
@@ -58,11 +58,11 @@ fn config(door: &Door) -> Result<oracledb::Config, EngineError> {
             config = config.set_wallet_password(password.reveal());
         }
     }
-    // Names of files and aliases are looked up here: nothing is connected yet.
+    // This only resolves files and aliases; it does not connect yet.
     config.set_connect_string(&door.connect).map_err(|error| refused(door, &error))
 }
 
-/// Does something that may never end, and answers within the time; what has not ended then is left alone.
+/// Runs `work`, which may never end, on a thread; leaves the thread behind at the time limit.
 fn within<T: Send + 'static>(
     limit: Duration,
     name: &str,
@@ -71,7 +71,7 @@ fn within<T: Send + 'static>(
     let (tell, told) = channel();
     let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         let done = catch_unwind(AssertUnwindSafe(work));
-        // Nobody may wait any more.
+        // The receiver may already be gone.
         let _ = tell.send(done.map_err(|panic| said(&*panic)));
     });
     if let Err(error) = thread {
@@ -86,13 +86,13 @@ fn within<T: Send + 'static>(
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 fn said(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without words").to_owned()
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic without a message").to_owned()
 }
 
-/// Why nobody was let in, and the way out.
+/// The error of a failed login, with the remedy.
 fn refused(door: &Door, error: &oracledb::Error) -> EngineError {
     let Door { user, connect, .. } = door;
     let way_out = match error.kind() {
@@ -128,7 +128,7 @@ impl From<oracledb::Error> for OraError {
     fn from(error: oracledb::Error) -> Self {
         match error.kind() {
             ErrorKind::DbError(error) => Self::said(error.code() as u32, error.message()),
-            // The server has obeyed an interrupt: the session lives.
+            // The server obeyed the interrupt, so the session stays usable.
             ErrorKind::CallTimeoutExceeded => Self::said(
                 1013,
                 "ORA-01013: the answer took longer than allowed (ORACLE_ANSWER_TIMEOUT), so assay interrupted it",
@@ -141,14 +141,14 @@ impl From<oracledb::Error> for OraError {
 /// A logged-in session.
 struct Link {
     connection: Option<Connection>,
-    /// Statements of the measured time, kept so that nothing looks them up by their text in the driver.
+    /// Statements of the measured operations, kept so that the driver need not look them up by text.
     statements: HashMap<String, Statement>,
     id: Id,
 }
 
 impl Link {
-    /// Calls the driver. After a panic its locks are poisoned and its own clean-up panics again: all of it is
-    /// forgotten, and the socket closes with the process.
+    /// Calls the driver. After a panic the driver's locks are poisoned and its clean-up would panic again, so
+    /// everything is forgotten; the socket closes with the process.
     fn guarded<T>(
         &mut self,
         call: impl FnOnce(&Connection, &mut HashMap<String, Statement>) -> Result<T, oracledb::Error>,
@@ -168,8 +168,8 @@ impl Link {
         }
     }
 
-    /// Executes a statement or block. One that is kept is prepared once and has a cursor of its own until the session ends; in
-    /// either case it lies outside the call, where a panic does not meet it.
+    /// Executes a statement or block. With `keep` it is prepared once and keeps its own cursor until the session ends.
+    /// Either way it is owned outside the guarded call, so that a panic does not affect it.
     fn execute(&mut self, sql: &str, values: &[&dyn ToDbValue], keep: bool) -> Result<oracledb::ExecResult, OraError> {
         let done = self.guarded(|connection, statements| {
             if !statements.contains_key(sql) {
@@ -188,7 +188,7 @@ impl Link {
     }
 }
 
-/// Values the driver takes, each in the place of its bind.
+/// Values in the form the driver takes, in bind order.
 enum Held<'a> {
     Int(i64),
     Text(&'a str),
@@ -226,7 +226,7 @@ impl Session for Link {
     fn run(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<u64, OraError> {
         let held = hold(binds);
         let values: Vec<&dyn ToDbValue> = held.iter().map(Held::value).collect();
-        // What an operation does, again and again.
+        // Keep the statements that operations repeat.
         let keep = sql.starts_with("update /*");
         Ok(self.execute(sql, &values, keep)?.rows_affected())
     }
@@ -283,12 +283,12 @@ impl Session for Link {
     }
 }
 
-/// Logs off, unless the server takes too long to notice.
+/// Logs off, unless the server takes too long to react.
 impl Drop for Link {
     fn drop(&mut self) {
         let statements = std::mem::take(&mut self.statements);
         if let Some(connection) = self.connection.take() {
-            // What could not be told to the server ends with the socket.
+            // If logging off fails, closing the socket ends the session.
             let _ = within(CLOSE, "oracle logoff", move || {
                 drop(statements);
                 drop(connection);

@@ -1,4 +1,4 @@
-//! Sessions of a run: a thread and a connection each. What is the same for every database is in [`crate::blocking`].
+//! Sessions of a run: one thread and one connection each. [`crate::blocking`] contains what is the same for every database.
 
 use super::attached::{Attached, Site};
 use super::marker::{self, Marked};
@@ -56,10 +56,10 @@ pub(super) fn open(site: Site, plan: &Plan, settings: &Settings, stop: &Stop) ->
     }))
 }
 
-/// What only the client decides or makes does not go with a loop in the server.
+/// Refuses settings that need the client for each operation and so do not fit a loop in the server.
 ///
 /// # Errors
-/// `Usage` names the parameter, and the way out.
+/// `Usage` names the parameter and the remedy.
 fn refuse_unfit(plan: &Plan) -> Result<(), EngineError> {
     let random = plan.obfuscate && plan.update_pct > 0;
     let refused = [
@@ -122,7 +122,7 @@ impl Engine for OracleEngine {
         self.on.remarks()
     }
 
-    /// The driver waits for each answer in its socket.
+    /// The driver blocks in its socket until each answer arrives.
     fn workload(&self) -> &dyn Workload {
         &Slob
     }
@@ -166,7 +166,7 @@ impl Engine for OracleEngine {
 }
 
 impl OracleEngine {
-    /// Connects, checks the plans of its statements, and performs one select that is not measured.
+    /// Connects, checks the plans of its statements, and performs one unmeasured select.
     fn session(&self, number: u32, home: u32) -> Result<blocking::Session<Caller<'_>>, EngineError> {
         let mut session = self.on.session(number)?;
         let calls = Calls::new(&self.plan, home, self.batched);
@@ -180,7 +180,7 @@ impl OracleEngine {
     }
 }
 
-/// Statements on one SLOB schema.
+/// Statements for one SLOB schema.
 struct Calls {
     schema: u32,
     select: String,
@@ -201,7 +201,7 @@ impl Calls {
         }
     }
 
-    /// Makes sure that the server would perform them as the test needs it.
+    /// Verifies that the server would execute them as the test intends.
     fn checked(&self, session: &mut dyn Session, plan: &Plan) -> Result<(), EngineError> {
         let by_index = format!("INDEX RANGE SCAN {}", sql::index(self.schema).to_ascii_uppercase());
         plan_has(session, &self.select, &by_index)?;
@@ -216,7 +216,7 @@ impl Calls {
     }
 }
 
-/// The server performs a statement by this step, as its plan table has it.
+/// Verifies that the server's plan of a statement contains this step.
 fn plan_has(session: &mut dyn Session, statement: &str, wanted: &str) -> Result<(), EngineError> {
     let doing = told("asking for a plan");
     session.run(sql::FORGET_PLAN, &[]).map_err(&doing)?;
@@ -238,7 +238,7 @@ fn plan_has(session: &mut dyn Session, statement: &str, wanted: &str) -> Result<
 struct Caller<'a> {
     engine: &'a OracleEngine,
     session: Box<dyn Session>,
-    /// Of each schema used so far: its own, perhaps the hot one.
+    /// Statements of each schema used so far: the session's own, and possibly the hot one.
     calls: Vec<Calls>,
     sliced: Option<Sliced>,
 }
@@ -277,7 +277,7 @@ impl Client for Caller<'_> {
         let (session, calls) = self.on(schema);
         let columns = content.chunks_exact(COLUMN_BYTES);
         let mut binds = Vec::with_capacity(columns.len() + 2);
-        // Letters and digits alone, by what fills them.
+        // The content consists of letters and digits only.
         binds.extend(columns.filter_map(|column| std::str::from_utf8(column).ok()).map(Bind::Text));
         binds.extend(keys(range));
         if !commit {

@@ -1,5 +1,5 @@
-//! Snapshots of the server's own repositories around a run: AWR, which costs a licence, and Statspack, which does not.
-//! assay uses neither unless the user names it.
+//! Snapshots of the server's own repositories around a run: AWR, which requires a licence, and Statspack, which does
+//! not. assay uses either only if the user names it.
 
 use super::server::{Instance, Server};
 use super::session::{Bind, OraError, Session, told};
@@ -15,19 +15,19 @@ enum Repository {
     Statspack,
 }
 
-/// See the module.
+/// The snapshots of a run.
 pub(super) struct Snapshots {
     repository: Option<Repository>,
-    /// Numbers, or why there are none.
+    /// Snapshot numbers, or why there is none.
     taken: Vec<Result<String, String>>,
     ash: Option<String>,
 }
 
 impl Snapshots {
-    /// Takes the first one, where DATABASE_STATISTICS_TYPE asks for it.
+    /// Takes the first snapshot if DATABASE_STATISTICS_TYPE requests it.
     ///
     /// # Errors
-    /// `Usage`: AWR without LICENSED_DIAGNOSTICS, a word of another database; `Unusable`: switched off, not installed, denied.
+    /// `Usage`: AWR without LICENSED_DIAGNOSTICS, or a value for another database; `Unusable`: switched off, not installed, denied.
     pub(super) fn begin(
         settings: &Settings,
         session: &mut dyn Session,
@@ -52,12 +52,12 @@ impl Snapshots {
         Ok(snapshots)
     }
 
-    /// There is one to be taken at the end.
+    /// Whether a snapshot must be taken at the end.
     pub(super) fn is_wanted(&self) -> bool {
         self.repository.is_some()
     }
 
-    /// Takes the last one.
+    /// Takes the last snapshot.
     pub(super) fn end(&mut self, session: &mut dyn Session) {
         let Some(repository) = self.repository else {
             return;
@@ -72,7 +72,7 @@ impl Snapshots {
         }
     }
 
-    /// For the report.
+    /// Facts for the report.
     pub(super) fn facts(&self) -> Vec<Fact> {
         let Some(repository) = self.repository else {
             let why = "not used; DATABASE_STATISTICS_TYPE=statspack or awr (licensed) takes snapshots";

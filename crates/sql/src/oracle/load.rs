@@ -1,7 +1,7 @@
-//! Carrying out a load plan: one session loads one SLOB schema at a time, several do so side by side.
+//! Executes a load plan: each session loads one SLOB schema at a time, and several work side by side.
 //!
-//! A schema is noted as being loaded before its tables exist and as loaded once it is verified; what was begun and not ended
-//! goes when the next prepare begins. Rows are inserted in arrays; where all columns are alike only the keys travel.
+//! A schema is recorded as loading before its tables exist, and as loaded once it is verified; the next prepare removes
+//! unfinished schemas first. Rows are inserted in arrays; if all columns are the same, only the keys are sent.
 
 use super::marker;
 use super::plan::LoadPlan;
@@ -15,17 +15,17 @@ use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS, FILL, Random};
 use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
 
-/// Rows of an array, of keys alone and with their columns (2.4 KB each).
+/// Rows in an array, of keys only, and with columns (2.4 KB each).
 const KEYS: u64 = 1000;
 const ROWS: u64 = 200;
-/// Rows of a transaction.
+/// Rows in a transaction.
 const TRANSACTION: u64 = 10_000;
-/// Added to the number of a schema for the rows of its scan table: they are unlike all others.
+/// Added to a schema's number for the rows of its scan table, so that they differ from all others.
 const SCAN: u32 = 1 << 20;
-/// Loads, verifies and sums up. `keeper` makes and notes; it is another session than the one that holds the claim.
+/// Loads, verifies and sums up. `keeper` creates objects and updates the marker; another session holds the claim.
 ///
 /// # Errors
-/// The server's; `Interrupted`; `Damaged` if what was loaded is not what it must be.
+/// The server's; `Interrupted`; `Damaged` if the loaded data fail verification.
 pub(super) fn run(
     at: &Visit,
     plan: LoadPlan,
@@ -47,12 +47,12 @@ pub(super) fn run(
     })
 }
 
-/// Where new tables come to be: where the user said, or where the server puts them.
+/// Tablespace of new tables: the one the user named, or else the server's choice.
 fn place(plan: &LoadPlan) -> Option<&str> {
     Some(plan.server.tablespace.name.as_str())
 }
 
-/// Removes what an earlier prepare left, makes the marker, notes what will be loaded.
+/// Removes what an earlier prepare left, creates the marker, records what will be loaded.
 fn open_site(plan: &LoadPlan, keeper: &mut dyn Session) -> Result<(), EngineError> {
     for n in plan.left() {
         marker::remove(keeper, n).map_err(told("removing tables"))?;
@@ -67,7 +67,7 @@ fn open_site(plan: &LoadPlan, keeper: &mut dyn Session) -> Result<(), EngineErro
     Ok(())
 }
 
-/// Has the server write what the load left in memory, so that the first run does not.
+/// Has the server write what the load left in memory, so that the first run does not have to.
 fn write_out(at: &Visit) -> Result<(), EngineError> {
     let doing = told("asking for a checkpoint");
     let mut admin = at.way.open(at.address.admin(), at.address.answer)?;
@@ -99,12 +99,12 @@ impl Job<Oracle, LoadPlan> {
             self.create(session, &scan).map_err(&doing)?;
             self.fill(session, &scan, (SCAN + n, marker.scan_blocks), &|slot| slot + 1)?;
         }
-        // What follows reads or writes a whole table.
+        // The following statements read or write whole tables.
         session.patience(self.at.address.long).map_err(&doing)?;
         let index = sql::create_index(n, marker.unique, place(&self.what));
         let table = rows.to_ascii_uppercase();
         for (sql, binds) in [(index.as_str(), &[][..]), (sql::GATHER, &[Bind::Text(&table)])] {
-            // Only a statement that runs can be cancelled.
+            // A cancel request affects only a running statement, so check before each one.
             self.goes_on()?;
             session.run(sql, binds).map_err(&doing)?;
         }
@@ -165,14 +165,14 @@ impl Job<Oracle, LoadPlan> {
         Ok(())
     }
 
-    /// Columns of a row of an obfuscated data set: two rows of it have nothing in common.
+    /// Columns of a row in an obfuscated data set; two of its rows have nothing in common.
     fn columns(&self, schema: u32, slot: u64) -> Vec<String> {
         let marker = &self.what.marker;
         let mut random = Random::of_row(marker.data_set, (u64::from(schema) << 40) + slot);
         let column = |_| {
             let mut column = vec![FILL; COLUMN_BYTES];
             random.fill_column(&mut column, marker.compress_pct);
-            // Letters and digits alone, by what fills it.
+            // The content consists of letters and digits only.
             String::from_utf8_lossy(&column).into_owned()
         };
         (0..COLUMNS).map(column).collect()

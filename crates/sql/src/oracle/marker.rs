@@ -1,9 +1,9 @@
-//! The marker of a data set: two small tables of its owner that say what assay made there.
+//! The marker of a data set: two small tables of its owner that describe what assay created there.
 //!
-//! `assay_data_set` has one row: what the data set is. `assay_schemas` has a row for each SLOB schema, `loading` from before
-//! its tables exist until it is loaded and verified. Every DDL statement ends a transaction here, so the order tells: the
-//! row of `assay_data_set` is written last. Both tables without that row, and the table of claims, are what a killed prepare
-//! left, and the next one begins anew.
+//! `assay_data_set` has one row that describes the data set. `assay_schemas` has one row for each SLOB schema:
+//! `loading` from before its tables exist until it is loaded and verified. Every DDL statement ends a transaction here,
+//! so the order matters: the row of `assay_data_set` is written last. Both tables without that row, and the claim's
+//! table, were left by a killed prepare, and the next prepare starts over.
 
 use super::address::Door;
 use super::claim::MISSING;
@@ -14,11 +14,11 @@ pub(super) use crate::marked::{FORMAT, Marked, Marker};
 use assay_run::engine::EngineError;
 use std::collections::BTreeSet;
 
-/// Looks at the owner's objects without touching anything.
+/// Examines the owner's objects without changing anything.
 ///
 /// # Errors
-/// `Unusable` for a user who has tables and no marker of ours, a newer format, triggers on its tables, no privilege;
-/// `Damaged` for a marker that says something no assay wrote.
+/// `Unusable` for a user who has tables but no marker of assay, a newer format, triggers on its tables, or a missing
+/// privilege; `Damaged` for a marker with values that no assay wrote.
 pub(super) fn find(session: &mut dyn Session, door: &Door) -> Result<Option<Marked>, EngineError> {
     let doing = format!("reading the tables of user {}", door.user);
     let doing = told(&doing);
@@ -69,7 +69,7 @@ fn read(session: &mut dyn Session, door: &Door) -> Result<Marked, EngineError> {
     Marked::read(&at, values, &rows(sql::READ_STATES)?)
 }
 
-/// Makes the marker; what a killed prepare left of it goes first.
+/// Creates the marker; first drops what a killed prepare left of it.
 pub(super) fn create(session: &mut dyn Session, marker: &Marker, tablespace: Option<&str>) -> Result<(), OraError> {
     for table in [DATA_SET, SCHEMAS] {
         drop_if_there(session, table)?;
@@ -85,13 +85,13 @@ pub(super) fn create(session: &mut dyn Session, marker: &Marker, tablespace: Opt
     session.commit()
 }
 
-/// Notes something of a SLOB schema, durably.
+/// Records a state of a SLOB schema and commits.
 pub(super) fn note(session: &mut dyn Session, sql: &str, n: u32) -> Result<(), OraError> {
     session.run(sql, &[Bind::Int(i64::from(n))])?;
     session.commit()
 }
 
-/// Drops a table; one that is gone already is as it should be.
+/// Drops a table, if it exists.
 pub(super) fn drop_if_there(session: &mut dyn Session, table: &str) -> Result<(), OraError> {
     match session.run(&sql::drop_table(table), &[]) {
         Err(error) if error.code != Some(MISSING) => Err(error),
@@ -99,8 +99,8 @@ pub(super) fn drop_if_there(session: &mut dyn Session, table: &str) -> Result<()
     }
 }
 
-/// Removes the tables of a SLOB schema, then forgets it. Whoever is killed meanwhile leaves what the next destroy or
-/// prepare knows as unfinished.
+/// Drops the tables of a SLOB schema, then removes it from the marker. If killed meanwhile, the next destroy or prepare
+/// finds the schema marked as unfinished.
 pub(super) fn remove(session: &mut dyn Session, n: u32) -> Result<(), OraError> {
     note(session, sql::NOTE_GOING, n)?;
     drop_if_there(session, &sql::rows_table(n))?;
@@ -108,7 +108,7 @@ pub(super) fn remove(session: &mut dyn Session, n: u32) -> Result<(), OraError> 
     note(session, sql::FORGET, n)
 }
 
-/// Removes the marker, the last of a data set: its row first, which says that there is one.
+/// Drops the marker, the last step of a removal; first deletes the row that declares the data set.
 pub(super) fn remove_all(session: &mut dyn Session) -> Result<(), OraError> {
     session.run(sql::FORGET_ALL, &[])?;
     session.commit()?;

@@ -1,10 +1,11 @@
 //! Oracle Database 12.2 to 26 as a target: `oracle://user@//host:1521/service`.
 //!
-//! `address` says where and who, in SLOB's words too; `session` is what a session must be able to do, `driver` the one that speaks
-//! through the crate `oracledb`; `sql` is the dialect, all of it; `server` asks what is there, `marker` what a data set says of
-//! itself, `claim` who may work on it at once; `plan`, `load` and `check` make and verify it; `engine` runs sessions on it, `slices`
-//! have their loop in the server; `stats` reads V$ views, `licensed` takes snapshots of repositories. `README.md` beside this
-//! file lists privileges, versions, what is written, and what was tested how.
+//! `address` resolves where the database is and who logs in, also from SLOB's parameters. `session` defines what a
+//! session can do, and `driver` implements that with the crate `oracledb`; `sql` contains the whole dialect. `server`
+//! queries facts, `marker` describes a data set, and `claim` decides who may work on it at the same time; `plan`,
+//! `load` and `check` create and verify it. `engine` runs sessions, and `slices` runs their loop in the server; `stats`
+//! reads V$ views, `licensed` takes snapshots of repositories. `README.md` beside this file lists privileges, versions,
+//! what is written, and what was tested how.
 
 mod address;
 mod attached;
@@ -51,17 +52,17 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// SLOB on it, by Oracle's own driver.
+    /// Oracle as a SLOB target, through Oracle's own driver.
     pub const TARGET: &dyn Target = &Self::SLOB;
     pub(crate) const SLOB: SlobOn<Self> = SlobOn(Self { way: driver });
 }
 
-/// A command's way and address.
+/// A command's driver and address.
 #[derive(Clone)]
 pub(crate) struct Visit {
     way: Arc<dyn Way>,
     address: Address,
-    /// Requested; empty: the user's own.
+    /// Requested tablespace; empty means the user's default.
     tablespace: String,
 }
 
@@ -71,7 +72,7 @@ impl Visit {
         self.way.open(&self.address.data, self.address.answer)
     }
 
-    /// One that reads or writes whole tables.
+    /// A session that reads or writes whole tables.
     fn reader(&self) -> Result<Box<dyn Session>, EngineError> {
         let mut reader = self.open()?;
         reader.patience(self.address.long).map_err(told("preparing the check"))?;
@@ -79,7 +80,7 @@ impl Visit {
     }
 }
 
-/// A claim, which its session does nothing else for, and the session that works under it.
+/// A claim, whose session does nothing else, and the session that works under it.
 pub(crate) struct Held {
     claim: claim::Claim,
     keeper: Box<dyn Session>,
@@ -91,7 +92,7 @@ impl Jobs for Oracle {
     type Worker = Box<dyn Session>;
     type Id = Id;
 
-    /// They end what they do, or are cancelled.
+    /// Sessions end their statements by then, or are cancelled.
     const LEFT_AFTER: Option<Duration> = Some(Duration::from_secs(5));
 
     fn id(worker: &Box<dyn Session>) -> Id {
@@ -107,7 +108,7 @@ impl Jobs for Oracle {
         };
         for id in working {
             let token = Token::new(&at.way, &at.address, *id, server.major);
-            // Nobody waits for that.
+            // Nothing waits for this thread.
             std::thread::spawn(move || crate::watch::Cancel::cancel(&token));
         }
     }
@@ -134,7 +135,7 @@ impl Dialect for Oracle {
     type LoadPlan = plan::LoadPlan;
 
     fn at(&self, place: &Place, settings: &Settings) -> Result<Visit, EngineError> {
-        // Where the driver was not compiled in, no password is asked for first.
+        // If the driver was not compiled in, fail before asking for a password.
         Ok(Visit {
             way: (self.way)()?,
             address: Address::new(place.server()?.0, settings)?,

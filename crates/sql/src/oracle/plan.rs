@@ -1,4 +1,4 @@
-//! What a load would do: decided and refused here, before anything is created.
+//! What a load would do: decided, or refused, before anything is created.
 
 use super::address::Door;
 use super::marker;
@@ -10,19 +10,19 @@ use assay_run::dataset::lines::{bytes, count, text};
 use assay_run::engine::{EngineError, Line};
 use std::ops::Deref;
 
-/// Blocks whose rows assay lays one by one: a row of 2.45 KB leaves no room for a second beside 99 % kept free.
+/// Block sizes for which assay places one row per block: with 99 % kept free, a row of 2.45 KB leaves no room for a second.
 const BLOCKS: std::ops::RangeInclusive<u64> = 4096..=32768;
-/// What a key takes in its index, about, on blocks filled to the brim.
+/// Approximate index bytes per key, in full blocks.
 const INDEX_ROW_BYTES: u64 = 20;
 
-/// Everything a load has decided.
+/// The full plan of a load.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadPlan {
     pub(super) server: Server,
     wanted: Wanted,
 }
 
-/// What any database's load decides.
+/// The part that is the same for any database.
 impl Deref for LoadPlan {
     type Target = Wanted;
 
@@ -32,11 +32,11 @@ impl Deref for LoadPlan {
 }
 
 impl LoadPlan {
-    /// Decides.
+    /// Plans a load.
     ///
     /// # Errors
-    /// `Usage` for settings that contradict themselves, the server or the data set; `Unusable` for a user who has other
-    /// tables, a standby, too small a quota.
+    /// `Usage` for settings that contradict each other, the server or the data set; `Unusable` for a user who has other
+    /// tables, a standby, or too small a quota.
     pub(super) fn new(
         session: &mut dyn Session,
         door: &Door,
@@ -67,7 +67,7 @@ impl LoadPlan {
         self.load.len() as u64 * self.marker.scale * INDEX_ROW_BYTES
     }
 
-    /// The plan for people and for JSON.
+    /// The plan as lines for text and JSON output.
     pub(super) fn lines(&self) -> Vec<Line> {
         let server = &self.server;
         let tablespace = &server.tablespace;

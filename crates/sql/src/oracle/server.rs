@@ -1,5 +1,5 @@
-//! Facts about a server, read once a command: by the owner of the data set, who needs no privilege for them, and by the
-//! user who reads V$ views.
+//! Facts about a server, read once per command: by the data set's owner, without any privilege, and by the user who
+//! reads V$ views.
 
 use super::session::{Bind, Rows, Session, told};
 use super::sql;
@@ -7,32 +7,32 @@ use assay_measure::snapshot::Fact;
 use assay_run::engine::EngineError;
 use std::collections::BTreeMap;
 
-/// What a report tells first of the server.
+/// The settings a report shows first.
 pub(super) const TOLD: &str = "\
     server_version server_host database instance container services tablespace db_cache_size db_keep_cache_size \
     db_block_checksum log_mode commit_logging commit_wait fast_start_mttr_target disk_asynch_io repository plan";
 
-/// Versions whose statements and views are known to us.
+/// Supported versions, whose statements and views assay knows.
 const KNOWN: std::ops::RangeInclusive<u32> = 12..=26;
 const UNLIMITED: &str = "unlimited";
 
-/// What the owner of the data set can tell.
+/// Facts available to the data set's owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Server {
-    /// As it says itself: `19.0.0.0.0`.
+    /// As the server reports it: `19.0.0.0.0`.
     pub(super) version: String,
     pub(super) major: u32,
     pub(super) user: String,
     pub(super) database: String,
     pub(super) instance: String,
-    /// The pluggable database, or what stands for one.
+    /// The pluggable database, or the database itself.
     pub(super) container: String,
     pub(super) service: String,
     role: String,
     pub(super) tablespace: Tablespace,
 }
 
-/// Where the data set lies, or will.
+/// Tablespace of the data set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tablespace {
     pub(super) name: String,
@@ -41,9 +41,9 @@ pub(super) struct Tablespace {
     pub(super) logging: String,
     /// AUTO or MANUAL.
     pub(super) management: String,
-    /// Free without growing; none where the server does not tell.
+    /// Free space without growing; `None` if the server does not report it.
     pub(super) free_bytes: Option<u64>,
-    /// What this user may take; none without a limit.
+    /// Remaining quota of this user; `None` if unlimited.
     pub(super) quota_bytes: Option<u64>,
 }
 
@@ -53,10 +53,10 @@ fn text(rows: &Rows, at: usize) -> String {
 }
 
 impl Server {
-    /// Asks; `tablespace` is ORACLE_TABLESPACE, empty for the user's own.
+    /// Queries the server; `tablespace` is ORACLE_TABLESPACE, empty for the user's default.
     ///
     /// # Errors
-    /// `Unusable`: a version that assay does not know, a standby, no such tablespace; `Usage`: no name.
+    /// `Unusable`: an unsupported version, a standby, or no such tablespace; `Usage`: not a valid name.
     pub(super) fn ask(session: &mut dyn Session, tablespace: &str) -> Result<Self, EngineError> {
         let doing = told("asking the server what it is");
         let who = session.rows(sql::WHO, &[]).map_err(&doing)?;
@@ -99,7 +99,7 @@ impl Server {
                 free_bytes: text(&rows, 4).parse().ok(),
                 quota_bytes: match text(&rows, 5).as_str() {
                     UNLIMITED => None,
-                    // Without a row there is no quota, but perhaps the privilege UNLIMITED TABLESPACE.
+                    // Without a row there is no quota, but possibly the privilege UNLIMITED TABLESPACE.
                     bytes => bytes.parse().ok(),
                 },
             },
@@ -107,7 +107,7 @@ impl Server {
     }
 
     /// # Errors
-    /// `Unusable`: nothing can be written here.
+    /// `Unusable`: the database does not accept writes.
     pub(super) fn refuse_read_only(&self) -> Result<(), EngineError> {
         if self.role.is_empty() || self.role == "PRIMARY" {
             return Ok(());
@@ -120,7 +120,7 @@ impl Server {
     }
 
     /// # Errors
-    /// `Unusable`: the user may not take so many bytes of the tablespace. What is free there says nothing where files grow.
+    /// `Unusable`: the user's quota is too small. The free space is not checked, since files may grow.
     pub(super) fn refuse_too_large(&self, bytes: u64) -> Result<(), EngineError> {
         match self.tablespace.quota_bytes {
             Some(quota) if quota < bytes => Err(EngineError::Unusable(format!(
@@ -133,16 +133,16 @@ impl Server {
     }
 }
 
-/// What the instance says of itself in V$ views.
+/// Facts of the instance from V$ views.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Instance {
-    /// Parameters and sizes by name; why there are none.
+    /// Parameters and sizes by name, or why there are none.
     values: BTreeMap<String, String>,
     denied: Option<String>,
 }
 
 impl Instance {
-    /// Asks; a user who may not look learns nothing, and the report says so.
+    /// Queries the views; for a user without the privilege there are no values, and the report says so.
     pub(super) fn ask(session: &mut dyn Session) -> Self {
         let mut values = BTreeMap::new();
         let mut denied = None;
@@ -158,7 +158,7 @@ impl Instance {
         Self { values, denied }
     }
 
-    /// A value; empty where there is none.
+    /// A value; empty if absent.
     pub(super) fn text(&self, name: &str) -> &str {
         self.values.get(name).map_or("", String::as_str)
     }
@@ -167,7 +167,7 @@ impl Instance {
         self.text(name).parse().ok()
     }
 
-    /// A fact of the report.
+    /// A fact for the report.
     fn fact(&self, fact: &str, name: &str) -> Fact {
         let value = match (self.text(name), &self.denied) {
             ("", Some(why)) => format!("n/a ({why})"),
@@ -177,7 +177,7 @@ impl Instance {
         Fact::new(fact, value)
     }
 
-    /// Blocks of the pool the tables are in: KEEP where there is one, else the default one.
+    /// Size of the buffer pool for the tables: KEEP if it exists, else the default pool.
     pub(super) fn cache_bytes(&self) -> Option<(u64, &'static str)> {
         match self.number("KEEP buffer cache").filter(|bytes| *bytes > 0) {
             Some(keep) => Some((keep, "db_keep_cache_size")),
@@ -185,7 +185,7 @@ impl Instance {
         }
     }
 
-    /// How files are opened, as set; what the kernel made of it only the server's host knows.
+    /// How files are opened according to the setting; the effective mode is known only on the server's host.
     fn io_mode(&self) -> String {
         let set = self.text("filesystemio_options");
         let mode = match set.to_ascii_lowercase().as_str() {
@@ -196,7 +196,7 @@ impl Instance {
         format!("{mode}, by filesystemio_options={set}; ASM is always direct")
     }
 
-    /// What may deceive who reads the figures.
+    /// Warnings about settings that make figures misleading.
     pub(super) fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if let (Some((_, "db_keep_cache_size")), Some(default)) =
@@ -244,7 +244,7 @@ impl Instance {
     }
 
     /// # Errors
-    /// `Unusable`: so many sessions more do not fit, as far as one can tell.
+    /// `Unusable`: so many more sessions do not fit, as far as is known.
     pub(super) fn refuse_too_few_sessions(&self, wanted: u64, why: &str) -> Result<(), EngineError> {
         let (Some(most), Some(now)) = (self.number("sessions"), self.number("sessions now")) else {
             return Ok(());

@@ -1,12 +1,12 @@
 //! Which numbered service each session connects to: SLOB's rotation over
 //! `SQLNET_SERVICE_BASE` 1..`SQLNET_SERVICE_MAX`.
 
-/// The services of all sessions, in session order (session k of a schema
-/// follows session k-1; schemas in order), and a warning if their counts differ.
+/// The services of all sessions, in session order (schemas in order, then their sessions), and a warning if their
+/// counts differ.
 ///
-/// With several schemas all sessions of a schema share one service, schema k
-/// that of number ((k-1) mod max)+1; with one schema the sessions take turns,
-/// from number 1. Without a maximum everybody uses `base` itself.
+/// With several schemas all sessions of a schema share one service, and schema k uses service number ((k-1) mod max)+1.
+/// With one schema the sessions take the services in turn, from number 1. Without a maximum all sessions use `base`
+/// itself.
 pub(super) fn assign(
     base: &str,
     max: Option<u64>,

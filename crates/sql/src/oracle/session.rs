@@ -1,29 +1,29 @@
-//! What a database session must be able to do, whoever speaks to the server: the driver, or a stand-in in tests.
+//! What a database session can do, implemented by the driver, or by a stand-in in tests.
 //!
-//! Values come back as text: each statement of `sql` says how a number is to be written. Only what an operation
-//! does in the measured time has calls of its own.
+//! Values are returned as text; each statement in `sql` formats its numbers. Only the measured operations have methods
+//! of their own.
 
 use super::address::Door;
 use assay_run::engine::{EngineError, OpError};
 use std::time::Duration;
 
-/// A value for a placeholder of a statement, in their order.
+/// A value for a placeholder, by position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bind<'a> {
     /// A whole number.
     Int(i64),
     /// Text.
     Text(&'a str),
-    /// No number.
+    /// NULL as a number.
     Null,
 }
 
-/// How the server knows a session.
+/// The server's identifier of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Id {
-    /// Of the session.
+    /// Session number.
     pub(super) sid: u32,
-    /// Tells sessions apart that had the same number.
+    /// Distinguishes sessions that reuse a number.
     pub(super) serial: u32,
 }
 
@@ -32,64 +32,63 @@ pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
 /// One session. A failed call leaves it usable unless the error [is fatal](OraError::is_fatal).
 pub(crate) trait Session: Send {
-    /// Which one it is.
+    /// The identifier of this session.
     fn id(&self) -> Id;
 
-    /// How long a statement may take from now on: then it is interrupted, and a server that does not answer to that as
-    /// long again is given up.
+    /// Sets the time limit of the following statements. The server interrupts a longer one; if it does not react within
+    /// the same time again, it is given up.
     fn patience(&mut self, statement: Duration) -> Result<(), OraError>;
 
-    /// A statement or block without results; rows it changed.
+    /// Executes a statement or block without results; returns the number of rows changed.
     fn run(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<u64, OraError>;
 
-    /// The statement for each of these rows of values, in one call; rows it changed.
+    /// Executes the statement for each row of values, in one call; returns the number of rows changed.
     fn batch(&mut self, sql: &str, rows: &[Vec<Bind<'_>>]) -> Result<u64, OraError>;
 
     /// All rows of a query.
     fn rows(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<Rows, OraError>;
 
-    /// All rows of a query, of each its first `columns` as text: those behind travel, and may be of any type.
+    /// All rows of a query, with their first `columns` as text. The other columns are transferred and may have any type.
     fn leading(&mut self, sql: &str, binds: &[Bind<'_>], columns: usize) -> Result<Rows, OraError>;
 
-    /// A query whose answer is one number.
+    /// The result of a query that returns one number.
     fn number(&mut self, sql: &str, binds: &[Bind<'_>]) -> Result<u64, OraError>;
 
-    /// A block with `outs` placeholders after those of `binds`, which it fills with text of at most 4000 bytes.
+    /// Executes a block with `outs` placeholders after those of `binds`, which it fills with text of at most 4000 bytes.
     fn call(&mut self, sql: &str, binds: &[Bind<'_>], outs: usize) -> Result<Vec<String>, OraError>;
 
-    /// Ends the transaction.
+    /// Commits the transaction.
     fn commit(&mut self) -> Result<(), OraError>;
 
-    /// Takes the transaction back.
+    /// Rolls the transaction back.
     fn rollback(&mut self) -> Result<(), OraError>;
 }
 
-/// How sessions are opened.
+/// Opens sessions.
 pub(crate) trait Way: Send + Sync {
-    /// Logs in. No answer is waited for longer than `answer`, nor the login as a whole: a statement is interrupted after
-    /// half of it.
+    /// Logs in. `answer` limits the login and each answer: after half of it a statement is interrupted.
     ///
     /// # Errors
-    /// Nobody there, refused, wrong password: with the way out.
+    /// No server, login refused, or wrong password, with the remedy.
     fn open(&self, door: &Door, answer: Duration) -> Result<Box<dyn Session>, EngineError>;
 }
 
-/// Why a server did not do as asked.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OraError {
-    /// NNNNN of ORA-NNNNN; none where no server said it.
+    /// NNNNN of ORA-NNNNN; `None` if the error is not from a server.
     pub(super) code: Option<u32>,
-    /// What was said.
+    /// The message.
     pub(super) text: String,
 }
 
-/// The session is gone with these: ended by somebody, by a limit, by the end of the instance or of the way to it.
+/// Errors that end the session: it was killed, hit a limit, or the instance or network failed.
 const FATAL: &[u32] = &[
     28, 600, 1012, 1033, 1034, 1041, 1089, 1090, 1092, 2391, 2396, 2399, 3113, 3114, 3135, 12_514, 12_537, 12_547,
     12_570, 25_402, 25_403, 25_405, 25_408,
 ];
 
-/// Classes of failed operations by number; whether another attempt may help.
+/// Classes of failed operations by error number, and whether a retry may help.
 const CLASSES: &[(u32, &str, bool)] = &[
     (60, "deadlock", true),
     (8177, "serialisation", true),
@@ -120,22 +119,22 @@ const CLASSES: &[(u32, &str, bool)] = &[
 ];
 
 impl OraError {
-    /// Said by a server.
+    /// An error from a server.
     pub(super) fn said(code: u32, text: impl Into<String>) -> Self {
         Self { code: Some(code), text: text.into() }
     }
 
-    /// The way to the server broke.
+    /// A broken connection.
     pub(super) fn broken(text: impl Into<String>) -> Self {
         Self { code: None, text: text.into() }
     }
 
-    /// The session cannot be used any more.
+    /// Whether the session is no longer usable.
     pub(super) fn is_fatal(&self) -> bool {
         self.code.is_none_or(|code| FATAL.contains(&code))
     }
 
-    /// An operation's failure.
+    /// Converts it to the failure of an operation.
     pub(super) fn of_operation(&self) -> OpError {
         let known = self.code.and_then(|code| CLASSES.iter().find(|(known, ..)| *known == code));
         let (class, retryable) = match known {
@@ -149,12 +148,12 @@ impl OraError {
 
 impl std::fmt::Display for OraError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // What a server says begins with its number.
+        // The first line starts with the server's error number.
         f.write_str(self.text.lines().next().unwrap_or_default())
     }
 }
 
-/// Says what was being done when the server refused, and the way out where there is one.
+/// Adds to an error what was being done, and the remedy if there is one.
 pub(crate) fn told(doing: &str) -> impl Fn(OraError) -> EngineError + '_ {
     move |error| {
         let way_out = match error.code {

@@ -1,7 +1,8 @@
-//! LOOP=server: slices of operations in one call, each timed by the server's clock in whole microseconds.
+//! LOOP=server: a slice of operations per call, each timed by the server's clock in whole microseconds.
 //!
-//! What is done is decided here as ever: kinds, keys and stamps travel as text, rows and instants come back as text. The block
-//! is anonymous, so it needs no privilege and leaves nothing behind; the driver keeps its cursor, so it is parsed once.
+//! assay still decides the workload: kinds, keys and stamps are sent as text; row counts and times are returned as
+//! text. The block is anonymous, so it needs no privilege and leaves nothing behind; the driver keeps its cursor, so it
+//! is parsed only once.
 
 use super::session::{Bind, OraError, Session};
 use super::sql::{ANSWER_DIGITS, KEY_DIGITS, OP_CHARS};
@@ -10,7 +11,7 @@ use assay_measure::clock::{Clock, Ns};
 use assay_run::dataset::rows::STAMP_DIGITS;
 use assay_run::engine::{Op, Slice, SliceDone};
 
-/// Most operations of a slice: a text of 4000 bytes holds the stamps of so many.
+/// Most operations in a slice: as many stamps as fit in a text of 4000 bytes.
 const OPS_MAX: usize = 4000 / STAMP_DIGITS;
 const _: () = assert!(OPS_MAX * OP_CHARS <= 4000 && OPS_MAX * ANSWER_DIGITS <= 4000);
 
@@ -23,7 +24,7 @@ pub(super) struct Sliced {
 }
 
 impl Sliced {
-    /// No slice may last longer than `longest_ns`: the server is interrupted after that, so none may come near it.
+    /// No slice may take longer than `longest_ns`, well before the server interrupts it.
     pub(super) fn new(sql: String, home: u32, longest_ns: Ns) -> Self {
         Self { sql, home, pace: Pace::new(OPS_MAX, longest_ns), texts: Default::default() }
     }
@@ -31,7 +32,7 @@ impl Sliced {
     /// Performs a slice.
     ///
     /// # Errors
-    /// The call failed: nothing of it is known to have been done.
+    /// The call failed: its outcome is unknown.
     pub(super) fn perform(
         &mut self,
         session: &mut dyn Session,
@@ -75,7 +76,7 @@ impl Sliced {
     }
 }
 
-/// What the texts of an answer say.
+/// Parses the texts of an answer.
 fn answer_of(asked: usize, (counts, ends): (&str, &str), failed: &str) -> Result<Answer, OraError> {
     let (rows, ends_us) = (numbers(counts)?, numbers(ends)?);
     let error = (!failed.is_empty()).then(|| OraError::said(number_of(failed), failed));
@@ -88,7 +89,7 @@ fn answer_of(asked: usize, (counts, ends): (&str, &str), failed: &str) -> Result
     }
 }
 
-/// The texts of an answer: numbers of one width.
+/// Parses a text of fixed-width numbers.
 fn numbers(text: &str) -> Result<Vec<i64>, OraError> {
     let strange = || OraError::broken(format!("the block returned {text:?}, which is not a row of numbers"));
     if !text.is_ascii() || !text.len().is_multiple_of(ANSWER_DIGITS) {
@@ -101,7 +102,7 @@ fn numbers(text: &str) -> Result<Vec<i64>, OraError> {
     each.collect::<Option<_>>().ok_or_else(strange)
 }
 
-/// NNNNN of `ORA-NNNNN: ...`; 0 where there is none.
+/// NNNNN of `ORA-NNNNN: ...`; 0 if absent.
 fn number_of(text: &str) -> u32 {
     let digits = text.strip_prefix("ORA-").unwrap_or_default();
     let end = digits.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(digits.len());

@@ -1,7 +1,7 @@
-//! The dialect: every statement that is sent to a server, as text. No connection, no decision.
+//! The dialect: the text of every statement that is sent to a server. It opens no connections and makes no decisions.
 //!
-//! Names are ours and the numbers in them too; whatever comes from a user goes through a placeholder, but for the name of a
-//! tablespace, which [`identifier`] checks. The golden files beside the tests hold all of it.
+//! All names and their numbers are assay's own. Values from a user are always bound, except the name of a tablespace,
+//! which [`identifier`] checks. The golden files beside the tests contain all statements.
 
 use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS, FILL, STAMP_DIGITS};
 use assay_run::plan::{Plan, RedoStress};
@@ -39,7 +39,7 @@ pub(super) fn changed_columns(redo: RedoStress) -> Vec<String> {
     }
 }
 
-/// A name that needs no quotes; what else a user gave is no name for us.
+/// A name that needs no quotes; `None` for any other.
 pub(super) fn identifier(name: &str) -> Option<String> {
     let mut letters = name.bytes();
     let begins = letters.next().is_some_and(|byte| byte.is_ascii_alphabetic());
@@ -51,8 +51,8 @@ pub(super) fn in_tablespace(tablespace: Option<&str>) -> String {
     tablespace.map_or_else(String::new, |name| format!(" tablespace {name}"))
 }
 
-/// `cf1` or `cf2`: 99 % of each block stays free, so that one row is all it takes (slob-method 3.2). `custid` may be null, as in
-/// SLOB.
+/// Creates `cf1` or `cf2`: 99 % of each block stays free, so that it holds only one row (slob-method 3.2). `custid` may
+/// be null, as in SLOB.
 pub(super) fn create_table(table: &str, tablespace: Option<&str>) -> String {
     let mut columns = "custid number(10)".to_owned();
     for name in column_names() {
@@ -65,12 +65,12 @@ pub(super) fn create_table(table: &str, tablespace: Option<&str>) -> String {
     )
 }
 
-/// Freezes one row a block, whatever the block's size: the server takes the most that any block holds now as the limit.
+/// Limits blocks to one row, whatever their size: the server takes the current maximum of any block as the limit.
 pub(super) fn one_row_a_block(table: &str) -> [String; 3] {
     [insert(table, false), format!("alter table {table} minimize records_per_block"), format!("truncate table {table}")]
 }
 
-/// A row: its key, and its columns where they are not all alike.
+/// Inserts a row: its key, and its columns unless all are the same.
 pub(super) fn insert(table: &str, with_content: bool) -> String {
     let names: Vec<String> = column_names().collect();
     let values: Vec<String> = (0..COLUMNS)
@@ -85,7 +85,7 @@ pub(super) fn insert(table: &str, with_content: bool) -> String {
     format!("insert into {table} (custid, {}) values (:1, {})", names.join(", "), values.join(", "))
 }
 
-/// The index of the keys.
+/// Creates the index on the key.
 pub(super) fn create_index(n: u32, unique: bool, tablespace: Option<&str>) -> String {
     let unique = if unique { "unique " } else { "" };
     format!(
@@ -96,16 +96,16 @@ pub(super) fn create_index(n: u32, unique: bool, tablespace: Option<&str>) -> St
     )
 }
 
-/// Statistics for the optimizer, of 5 % of the blocks as in SLOB; `:1` is the table, in capitals.
+/// Gathers statistics for the optimizer from 5 % of the blocks, as in SLOB; `:1` is the table, in capitals.
 pub(super) const GATHER: &str = "begin dbms_stats.gather_table_stats(ownname => user, tabname => :1, \
      estimate_percent => 5, block_sample => true, cascade => true, degree => 1, no_invalidate => false); end;";
 
-/// Removes a table without the recycle bin; what depends on it goes too.
+/// Drops a table, bypassing the recycle bin, with its indexes and constraints.
 pub(super) fn drop_table(table: &str) -> String {
     format!("drop table {table} purge")
 }
 
-/// Has the writers write what a load left in memory.
+/// Has the server write what a load left in memory.
 pub(super) const CHECKPOINT: &str = "alter system checkpoint";
 
 fn hint(n: u32, batched: bool) -> String {
@@ -113,7 +113,7 @@ fn hint(n: u32, batched: bool) -> String {
     format!("/*+ index(t {}) {how}batch_table_access_by_rowid(t) */", index(n))
 }
 
-/// Rows of keys `:1` to `:2`; `c2` has to be read from the table.
+/// Selects rows of keys `:1` to `:2`; `c2` must be read from the table.
 pub(super) fn select(n: u32, batched: bool) -> String {
     format!("select {} count(c2) from {} t where custid between :1 and :2", hint(n, batched), rows_table(n))
 }
@@ -124,7 +124,7 @@ fn set_columns(redo: RedoStress, value: &mut dyn FnMut() -> String) -> String {
     set.join(", ")
 }
 
-/// Changes rows: new columns first, then the keys.
+/// Updates rows; the binds are the new columns, then the keys.
 pub(super) fn update(n: u32, redo: RedoStress, batched: bool) -> String {
     let mut place = 0;
     let mut next = || {
@@ -136,30 +136,31 @@ pub(super) fn update(n: u32, redo: RedoStress, batched: bool) -> String {
     format!("update {} {} t set {set} where custid between {first} and {last}", hint(n, batched), rows_table(n))
 }
 
-/// The same with its commit, in one call: rows changed come back by the last placeholder. The commit waits for the log, as one
-/// of a client does; a plain COMMIT in a block would not.
+/// An update with its commit, in one call; the last placeholder returns the number of rows changed. The commit waits
+/// for the log like a client's; a plain COMMIT in a block would not.
 pub(super) fn update_and_commit(n: u32, redo: RedoStress, batched: bool) -> String {
     let out = changed_columns(redo).len() + 3;
     format!("begin {}; :{out} := to_char(sql%rowcount); commit write wait; end;", update(n, redo, batched))
 }
 
-/// Every row of the scan table.
+/// Reads every row of the scan table.
 pub(super) fn scan(n: u32) -> String {
     format!("select /*+ full(t) */ count(c2) from {} t", scan_table(n))
 }
 
 /// Digits of a key in the text of a slice.
 pub(super) const KEY_DIGITS: usize = 10;
-/// An operation in it: its kind and its first key. The stamps of updates come in a text of their own.
+/// Characters of an operation: its kind and its first key. The stamps of updates are in a separate text.
 pub(super) const OP_CHARS: usize = 1 + KEY_DIGITS;
-/// Of each number that comes back.
+/// Digits of each returned number.
 pub(super) const ANSWER_DIGITS: usize = 10;
 
-/// The session loop in the server (LOOP=server): operations as text, the server's clock after each as an answer.
+/// The session loop in the server (LOOP=server): operations as text, the server's clock after each as the answer.
 ///
-/// `:1` operations, `:2` stamps of the updates among them, `:3` microseconds after which none begins; then come the rows of each
-/// operation, the instant of its end in microseconds since the block began, and the error that ended it all. A letter tells
-/// what is done: select, update, scan; in capitals on the hot schema, `v` and `V` for an update without its commit.
+/// `:1` operations, `:2` stamps of their updates, `:3` microseconds after which no operation starts. The outputs are
+/// the rows of each operation, the time of its end in microseconds since the block began, and the error that ended the
+/// slice. A letter selects the operation: select, update, scan; in capitals on the hot schema; `v` and `V` for an
+/// update without a commit.
 pub(super) fn slice(plan: &Plan, home: u32, batched: bool) -> String {
     let mut arms = String::new();
     let mut schemas = vec![(home, "suvc")];
@@ -195,7 +196,7 @@ pub(super) fn slice(plan: &Plan, home: u32, batched: bool) -> String {
     )
 }
 
-/// What is done for each letter. A range that goes past the last key has a second part.
+/// The code for each letter. A range that wraps past the last key has a second part.
 fn slice_arms(arms: &mut String, plan: &Plan, n: u32, letters: &str, batched: bool) {
     let letter: Vec<char> = letters.chars().collect();
     let (rows, scale) = (rows_table(n), plan.scale);
@@ -227,7 +228,7 @@ fn slice_arms(arms: &mut String, plan: &Plan, n: u32, letters: &str, batched: bo
     }
 }
 
-/// Makes the marker's tables; the row that says what the data set is comes last.
+/// Creates the marker's tables; the row that describes the data set is written last.
 pub(super) fn create_marker(tablespace: Option<&str>) -> [String; 2] {
     let place = in_tablespace(tablespace);
     [
@@ -241,10 +242,10 @@ pub(super) fn create_marker(tablespace: Option<&str>) -> [String; 2] {
     ]
 }
 
-/// What the data set is; nine values.
+/// Writes the description of the data set.
 pub(super) const WRITE_MARKER: &str = "insert into assay_data_set values (:1, :2, :3, :4, :5, :6, :7, :8, :9, :10, \
      sys_extract_utc(systimestamp))";
-/// The same, back; without the format, which is read first.
+/// Reads the description, without the format, which is read first.
 pub(super) const READ_MARKER: &str = "select data_set, seed, block_bytes, scale_blocks, scan_blocks, obfuscate, compress_pct, \
      unique_index, checksum, to_char(created, 'YYYY-MM-DD HH24:MI:SS')||'Z' from assay_data_set";
 pub(super) const READ_FORMAT: &str = "select to_char(format) from assay_data_set";
@@ -260,33 +261,33 @@ pub(super) fn create_claim(tablespace: Option<&str>) -> String {
     format!("create table {CLAIM} (n number(1)){}", in_tablespace(tablespace))
 }
 
-/// A claim: runs share it, all others have it alone. It ends with the transaction.
+/// Locks for a claim: runs share the lock, all other commands hold it exclusively. It ends with the transaction.
 pub(super) fn lock_claim(shared: bool, wait_s: u64) -> String {
     let mode = if shared { "share" } else { "exclusive" };
     format!("lock table {CLAIM} in {mode} mode wait {wait_s}")
 }
 
-/// Objects of the user but what belongs to something else.
+/// The user's objects, except those that are parts of others.
 pub(super) const CONTENT: &str = "select lower(object_name), object_type from user_objects where object_type not in ('INDEX', \
      'LOB', 'INDEX PARTITION', 'TABLE PARTITION', 'LOB PARTITION') and object_name not like 'BIN$%' and generated = 'N' \
      order by object_name";
-/// What would execute somebody's code in our statements: triggers and row policies on our tables.
+/// Triggers and row policies on our tables, which would execute foreign code in our statements.
 pub(super) const STRANGE: &str = "select 'trigger '||owner||'.'||trigger_name||' on '||table_name from all_triggers where \
      table_owner = user and (table_name like 'CF_/_%' escape '/' or table_name like 'ASSAY/_%' escape '/') union all select \
      'policy '||policy_name||' on '||object_name from user_policies where object_name like 'CF_/_%' escape '/' or object_name \
      like 'ASSAY/_%' escape '/'";
 
-/// Who holds a lock on the table of claims: `:1` is its owner. Sessions with their mode (4 shares, 6 alone) and who they are.
+/// Holders of a lock on the claims' table, whose owner is `:1`: sessions with mode (4 shared, 6 exclusive), user and machine.
 pub(super) const HOLDERS: &str = "select to_char(l.session_id), to_char(l.locked_mode), s.username||' from '||s.machine from \
      gv$locked_object l join gv$session s on s.inst_id = l.inst_id and s.sid = l.session_id join dba_objects o on o.object_id = \
      l.object_id where o.owner = upper(:1) and o.object_name = 'ASSAY_CLAIM' order by l.session_id";
 
-/// What a server is, by the session that asks; needs no privilege.
+/// Facts about the server, from the querying session; needs no privilege.
 pub(super) const WHO: &str = "select sys_context('userenv', 'session_user'), sys_context('userenv', 'db_unique_name'), \
      sys_context('userenv', 'instance_name'), sys_context('userenv', 'con_name'), sys_context('userenv', 'service_name'), \
      sys_context('userenv', 'database_role'), (select min(version) from product_component_version), (select \
      default_tablespace from user_users) from dual";
-/// Block size and kind of a tablespace, and what is free there for this user; `:1` is its name.
+/// Block size and kind of tablespace `:1`, and the space available to this user.
 pub(super) const TABLESPACE: &str = "select to_char(t.block_size), t.status, t.logging, t.segment_space_management, (select \
      to_char(sum(f.bytes)) from user_free_space f where f.tablespace_name = t.tablespace_name), (select \
      decode(q.max_bytes, -1, 'unlimited', to_char(q.max_bytes - q.bytes)) from user_ts_quotas q where q.tablespace_name = \
@@ -298,14 +299,14 @@ pub(super) const PARAMETERS: &str = "select name, value from v$parameter where n
      'processes', 'sessions', 'control_management_pack_access', 'statistics_level', 'timed_statistics', \
      'db_file_multiblock_read_count', 'parallel_max_servers', '_db_block_prefetch_limit', '_db_block_prefetch_quota', \
      '_db_file_noncontig_mblock_read_count')";
-/// Caches as they are now, and the mode of the log.
+/// Current cache sizes, and the log mode.
 pub(super) const CACHES: &str = "select component, to_char(current_size) from v$sga_dynamic_components where component in \
      ('DEFAULT buffer cache', 'KEEP buffer cache') union all select 'log mode', log_mode from v$database union all select \
      'log block bytes', to_char(max(blocksize)) from v$log union all select 'log bytes', to_char(sum(bytes)) from v$log union \
      all select 'instances', to_char(count(*)) from gv$instance union all select 'sessions now', to_char(count(*)) from v$session";
 
-/// Access path of a statement: it is explained, looked at and forgotten, in one transaction of its own. A number stands for each
-/// placeholder: drivers do not agree on whether this statement has any.
+/// Explains a statement; the plan is read and deleted in the same transaction. A number replaces each placeholder,
+/// since drivers disagree on whether this statement has any.
 pub(super) fn explain(sql: &str) -> String {
     let mut parts = sql.split(':');
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -319,22 +320,22 @@ pub(super) const PLAN: &str = "select operation||decode(options, null, '', ' '||
      '||object_name) from plan_table where statement_id = 'assay' order by id";
 pub(super) const FORGET_PLAN: &str = "delete from plan_table where statement_id = 'assay'";
 
-/// Ends what a session does.
+/// Cancels a session's statement.
 pub(super) fn cancel(sid: u32, serial: u32, major: u32) -> String {
-    // From 18 on the statement can be ended alone.
+    // From 18 on a statement can be cancelled without ending the session.
     if major >= 18 {
         format!("alter system cancel sql '{sid}, {serial}'")
     } else {
         format!("alter system disconnect session '{sid},{serial}' immediate")
     }
 }
-/// A sign of life.
+/// Tests that the server answers.
 pub(super) const LIFE: &str = "select count(*) from dual";
 
 /// Columns of a table, in their order.
 pub(super) const COLUMNS_OF: &str = "select lower(column_name)||' '||lower(data_type)||'('||decode(data_type, 'NUMBER', \
      data_precision, data_length)||')' from user_tab_columns where table_name = :1 order by column_id";
-/// How a table is kept.
+/// Storage attributes of a table.
 pub(super) const TABLE_IS: &str = "select to_char(pct_free), compression, partitioned, temporary, nvl(iot_type, 'HEAP'), \
      row_movement from user_tables where table_name = :1";
 /// Indexes of a table with their columns.
@@ -344,8 +345,8 @@ pub(super) const INDEXES_OF: &str = "select lower(i.index_name)||' '||lower(c.co
 /// Blocks of a table's segment.
 pub(super) const SEGMENT: &str = "select to_char(sum(blocks)) from user_segments where segment_name = :1";
 
-/// Rows, different keys, first and last key, rows whose columns have another length than they were loaded with, blocks that
-/// hold rows, and the rank correlation of key and place.
+/// Rows, distinct keys, first and last key, rows whose columns have another length than loaded, blocks that contain
+/// rows, and the rank correlation of key and position.
 pub(super) fn verify(table: &str) -> String {
     let wrong: Vec<String> = column_names().map(|name| format!("nvl(lengthb({name}), 0) <> {COLUMN_BYTES}")).collect();
     format!(
@@ -358,7 +359,7 @@ pub(super) fn verify(table: &str) -> String {
     )
 }
 
-/// The same by the index alone: rows, different keys, first and last key.
+/// The same from the index only: rows, distinct keys, first and last key.
 pub(super) fn verify_keys(n: u32) -> String {
     format!(
         "select /*+ index_ffs(t {}) */ to_char(count(custid)), to_char(count(distinct custid)), to_char(min(custid)), \
@@ -368,7 +369,7 @@ pub(super) fn verify_keys(n: u32) -> String {
     )
 }
 
-/// Of one instance, or of all.
+/// Views of one instance, or of all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Views {
     /// Sessions are on several instances.
@@ -381,7 +382,7 @@ impl Views {
         format!("{global}v${view}")
     }
 
-    /// Statistics by name, what the asking session itself added taken off.
+    /// Statistics by name, minus what the querying session itself added.
     pub(super) fn statistics(self) -> String {
         let own = if self.global {
             "case when s.inst_id = to_number(sys_context('userenv', 'instance')) then m.value end"
@@ -400,12 +401,12 @@ impl Views {
         format!("select stat_name, to_char(sum(value)) from {} group by stat_name", self.of("sys_time_model"))
     }
 
-    /// The host: CPU times in hundredths of a second, counts.
+    /// The host: CPU times in hundredths of a second, and counts.
     pub(super) fn host(self) -> String {
         format!("select stat_name, to_char(sum(value)) from {} group by stat_name", self.of("osstat"))
     }
 
-    /// Waits by event: all, by timer, us; then those of the foreground.
+    /// Waits by event: all of them, with waits, timeouts and time, us; then those of the foreground.
     pub(super) fn events(self) -> String {
         format!(
             "select event, wait_class, to_char(sum(total_waits)), to_char(sum(total_timeouts)), \
@@ -415,7 +416,7 @@ impl Views {
         )
     }
 
-    /// Waits by event and power of two of microseconds; idle ones left out.
+    /// Waits by event and power of two of microseconds, without idle events.
     pub(super) fn buckets(self) -> String {
         format!(
             "select h.event, to_char(h.wait_time_micro), to_char(sum(h.wait_count)) from {} h where h.event in (select \
@@ -424,7 +425,7 @@ impl Views {
         )
     }
 
-    /// I/O by function: MiB and requests, small and large, reads then writes; waits and their ms.
+    /// I/O by function: MiB and requests, small and large, reads then writes; waits and their time, ms.
     pub(super) fn functions(self) -> String {
         format!(
             "select function_name, to_char(sum(small_read_reqs)), to_char(sum(large_read_reqs)), \
@@ -436,20 +437,20 @@ impl Views {
     }
 }
 
-/// The Diagnostics Pack: whether it is allowed to be used at all, and a snapshot, whose number comes back.
+/// The Diagnostics Pack: whether its use is permitted, and a snapshot that returns its number.
 pub(super) const AWR_SNAPSHOT: &str = "begin :1 := to_char(dbms_workload_repository.create_snapshot('TYPICAL')); end;";
-/// What the sessions of assay were sampled in during the last hour, by the licensed history.
+/// Samples of assay's sessions during the last hour, from the licensed history.
 pub(super) const ASH: &str = "select nvl(event, 'ON CPU'), to_char(count(*)) from v$active_session_history where module = \
      'assay' and sample_time > systimestamp - interval '1' hour group by nvl(event, 'ON CPU') order by count(*) desc fetch \
      first 10 rows only";
-/// Statspack: whether it is there, and a snapshot.
+/// Statspack: whether it is installed, and a snapshot.
 pub(super) const STATSPACK_IS: &str = "select count(*) from all_objects where owner = 'PERFSTAT' and object_name = 'STATSPACK' \
      and object_type = 'PACKAGE'";
 pub(super) const STATSPACK_SNAPSHOT: &str = "begin :1 := to_char(perfstat.statspack.snap(i_snap_level => 5)); end;";
 
-/// What sessions of ours that are in a call do: session, state, event, class. Needs no licence.
+/// What our sessions within a call are doing: session, state, event, class. Needs no licence.
 pub(super) const ACTIVITY: &str = "select to_char(sid), state, event, wait_class from v$session where type = 'USER' and status = \
      'ACTIVE' and module = 'assay'";
 
-/// Names the session to whoever looks at V$SESSION.
+/// Names the session in V$SESSION.
 pub(super) const NAME_SESSION: &str = "begin dbms_application_info.set_module(:1, :2); end;";

@@ -1,8 +1,8 @@
-//! What the instance counts: V$SYSSTAT, V$SYS_TIME_MODEL, V$OSSTAT, V$SYSTEM_EVENT, V$EVENT_HISTOGRAM_MICRO and
-//! V$IOSTAT_FUNCTION, on a session of our own, once a second and at every mark. None of them needs a licence.
+//! Counters of the instance: V$SYSSTAT, V$SYS_TIME_MODEL, V$OSSTAT, V$SYSTEM_EVENT, V$EVENT_HISTOGRAM_MICRO and
+//! V$IOSTAT_FUNCTION, read in a separate session once a second and at every mark. None of them requires a licence.
 //!
-//! The query subtracts what this session itself adds to V$SYSSTAT. All else is the whole instance's, or the pluggable
-//! database's where the session is in one.
+//! The query subtracts what this session itself adds to V$SYSSTAT. Everything else covers the whole instance, or the
+//! pluggable database of the session.
 
 use super::address::{Address, Door};
 use super::claim;
@@ -20,11 +20,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// No reading may hold the collector longer.
+/// Longest reading, so that it does not delay the collector.
 const READING_MAX: Duration = Duration::from_secs(7);
-/// After a lost connection, no sooner than this does anybody try again.
+/// Pause before reconnecting after a lost connection.
 const RETRY: Duration = Duration::from_secs(5);
-/// A look at what sessions do costs a tenth of the time at most.
+/// Queries of session activity take at most one part in this many of the time.
 const LOOK_SHARE: u32 = 10;
 const ABSENT: &str = "absent: this version of the server has no such statistic";
 const UNSUPPORTED: &str = "unsupported";
@@ -42,7 +42,7 @@ const CS: u64 = 10_000_000;
 const US: u64 = 1000;
 const MIB: u64 = 1 << 20;
 
-/// Statistics under their own names.
+/// Statistics with the same name on the server.
 const SAME: &[Stat] = &[
     counter_catalog::SESSION_LOGICAL_READS,
     counter_catalog::DB_BLOCK_GETS,
@@ -86,7 +86,7 @@ const SAME: &[Stat] = &[
     counter_catalog::UNDO_CHANGE_SIZE,
 ];
 
-/// Statistics under another name, or in another unit: ours, the server's, its unit in ours.
+/// Statistics with another name or unit: ours, the server's, and the factor.
 const OTHER: &[(Stat, &str, u64)] = &[
     (counter_catalog::REDO_WRITE_TIME, "redo write time", CS),
     (counter_catalog::REDO_SYNCH_TIME, "redo synch time (usec)", US),
@@ -99,7 +99,7 @@ const OTHER: &[(Stat, &str, u64)] = &[
     (counter_catalog::SERVER_DEADLOCKS, "enqueue deadlocks", 1),
 ];
 
-/// From the time model, us, and from the host's view, hundredths of a second.
+/// Statistics from the time model, us, and from the host's view, hundredths of a second.
 const MODEL: &[(Stat, &str)] = &[
     (counter_catalog::SERVER_ACTIVE_TIME, "DB time"),
     (counter_catalog::DB_CPU, "DB CPU"),
@@ -112,7 +112,7 @@ const HOST: &[(Stat, &str)] = &[
     (counter_catalog::SERVER_HOST_IOWAIT, "IOWAIT_TIME"),
 ];
 
-/// Statistics that the server cannot tell; why.
+/// Statistics that the server does not report, with the reason.
 const NEVER: &[(Stat, &str)] = &[
     (counter_catalog::SERVER_ROLLBACKS, "unsupported: only requested operations are counted, not read-only ones"),
     (
@@ -131,7 +131,7 @@ const NEVER: &[(Stat, &str)] = &[
     (counter_catalog::SERVER_DEVICE_READ_BYTES, REMOTE),
 ];
 
-/// What the views said at one time, as text.
+/// Content of the views at one time, as text.
 struct Read {
     statistics: HashMap<String, u64>,
     model: HashMap<String, u64>,
@@ -143,21 +143,21 @@ struct Read {
 
 struct State {
     session: Option<Box<dyn Session>>,
-    /// Why there is no reading, and since when.
+    /// Why there are no readings, and since when.
     lost: Option<(String, Instant)>,
     company: Company,
     claim_ended: bool,
     longest: Duration,
 }
 
-/// A session that looks what the others do.
+/// A session that queries the activity of others.
 struct Looker {
     session: Option<Box<dyn Session>>,
-    /// No look before this.
+    /// Time of the next query, at the earliest.
     next: Instant,
 }
 
-/// See the module.
+/// Reads the instance's counters.
 pub(super) struct ServerStats {
     way: Arc<dyn Way>,
     door: Door,
@@ -168,7 +168,7 @@ pub(super) struct ServerStats {
     look: Mutex<Looker>,
 }
 
-/// A name in the first column and a number in the second.
+/// Rows with a name in the first column and a number in the second.
 fn numbers(rows: Rows) -> HashMap<String, u64> {
     let each = rows.into_iter().filter_map(|row| {
         let mut row = row.into_iter().flatten();
@@ -177,7 +177,7 @@ fn numbers(rows: Rows) -> HashMap<String, u64> {
     each.collect()
 }
 
-/// A number of a view: never negative in earnest, and some have a fraction.
+/// A number from a view, without its fraction. Views contain no meaningful negative numbers, so those count as 0.
 fn whole(text: &str) -> Option<u64> {
     let text = text.split(['.', ',']).next()?;
     match text.strip_prefix('-') {
@@ -188,10 +188,10 @@ fn whole(text: &str) -> Option<u64> {
 }
 
 impl ServerStats {
-    /// Logs in and reads a first time; `claim` is the session that holds the claim.
+    /// Logs in and takes a first reading; `claim` is the session that holds the claim.
     ///
     /// # Errors
-    /// The server refuses the connection or the reading, with the privilege that is missing.
+    /// The server refuses the connection or the reading, with the missing privilege.
     pub(super) fn open(
         way: &Arc<dyn Way>,
         address: &Address,
@@ -218,7 +218,7 @@ impl ServerStats {
         })
     }
 
-    /// The server's counters at this instant, cumulative as it keeps them; what cannot be known has its reason.
+    /// The server's cumulative counters at this instant; an unavailable value has a reason.
     pub(super) fn sample(&self) -> StatSet {
         let mut state = locked(&self.state);
         let begun = Instant::now();
@@ -279,7 +279,7 @@ impl ServerStats {
         set.put(counter_catalog::REDO_BYTES_WRITTEN, written, SYSSTAT);
     }
 
-    /// One reading; a lost connection is opened again.
+    /// Takes one reading; reconnects after a lost connection.
     fn read(&self, state: &mut State) -> Result<Read, String> {
         if let Some((why, since)) = &state.lost
             && since.elapsed() < RETRY
@@ -299,7 +299,7 @@ impl ServerStats {
                     state.company.note(holders.into_iter().map(|(sid, who)| (sid, format!("{who}, "))));
                 }
                 Err(error) if error.is_fatal() => return Err(error),
-                // Who may not see locks learns nothing of others, and all the rest.
+                // A user who may not see locks learns nothing about others; the rest of the reading is valid.
                 _ => {}
             }
             Ok(views)
@@ -318,12 +318,12 @@ impl ServerStats {
         }
     }
 
-    /// What the run's sessions do, by V$SESSION; false where nobody looked.
+    /// What the run's sessions do, from V$SESSION; false if no query was made.
     pub(super) fn look(&self, sids: &HashMap<u32, usize>, sessions: &mut [Doing]) -> bool {
-        // On several instances numbers of sessions stand for more than one.
         let Ok(mut looker) = self.look.try_lock() else {
             return false;
         };
+        // With several instances, session numbers are ambiguous.
         if self.views.global {
             return false;
         }
@@ -348,7 +348,7 @@ impl ServerStats {
             let (Some(event), Some(class)) = (row.next(), row.next()) else {
                 continue;
             };
-            // Any other state means that its last wait is over.
+            // Any other state means that the last wait is over.
             if let (Some(place), Some("WAITING")) = (place, state.as_deref())
                 && let Some(doing) = sessions.get_mut(place)
             {
@@ -358,20 +358,20 @@ impl ServerStats {
         true
     }
 
-    /// The claim is about to be given back.
+    /// Notes that the claim is about to be released.
     pub(super) fn claim_ends(&self) {
         locked(&self.state).claim_ended = true;
         drop(locked(&self.look).session.take());
     }
 
-    /// What the record has to say of others on the data set.
+    /// Remarks for the record on other users of the data set.
     pub(super) fn remarks(&self) -> Remarks {
         let mut remarks = Remarks::default();
         locked(&self.state).company.remark(&mut remarks);
         remarks
     }
 
-    /// For the report: what a reading costs, and what it covers.
+    /// For the report: the cost of a reading, and what it covers.
     pub(super) fn facts(&self) -> Vec<Fact> {
         let longest = locked(&self.state).longest;
         let scope = if self.views.global {
@@ -403,7 +403,7 @@ fn read(session: &mut dyn Session, views: Views) -> Result<Read, super::session:
     })
 }
 
-/// The classes of V$EVENT_NAME that a record knows; the others are few and stand together.
+/// The record's class for a class of V$EVENT_NAME; other classes are rare and combined.
 pub(super) fn wait_class(name: &str) -> WaitClass {
     match name {
         "User I/O" => WaitClass::UserIo,
@@ -418,7 +418,7 @@ pub(super) fn wait_class(name: &str) -> WaitClass {
     }
 }
 
-/// A name for as long as the program lives; the server has some two thousand.
+/// Interns an event name; the server has about two thousand.
 fn known(event: &str) -> &'static str {
     static NAMES: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
     let mut names = locked(&NAMES);
@@ -430,7 +430,7 @@ fn known(event: &str) -> &'static str {
     name
 }
 
-/// Events of V$SYSTEM_EVENT: the foreground's, and what is left of all for the background.
+/// Events of V$SYSTEM_EVENT: the foreground's, and the remainder of all for the background.
 fn events(set: &mut StatSet, rows: &Rows) {
     for row in rows {
         let text = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
@@ -438,7 +438,7 @@ fn events(set: &mut StatSet, rows: &Rows) {
         let class = wait_class(text(1));
         let (all, all_us) = (number(2), number(4));
         let (foreground, foreground_us) = (number(5).min(all), number(6).min(all_us));
-        // Who sleeps between two statements waits for nobody.
+        // Sleeping between two statements is not a wait.
         if text(0).is_empty() || class == WaitClass::Idle {
             continue;
         }
@@ -477,7 +477,7 @@ fn buckets(set: &mut StatSet, rows: &Rows) {
         .collect();
 }
 
-/// I/O by function; bytes come in whole MiB.
+/// I/O by function; bytes are in whole MiB.
 fn functions(set: &mut StatSet, rows: &Rows) {
     for row in rows {
         let text = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();

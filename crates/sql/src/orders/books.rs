@@ -1,4 +1,4 @@
-//! After a run: its books are added to the data set's, and what it left is checked.
+//! After a run: adds its books to the data set's, and checks what the run left.
 
 use super::Talk;
 use assay_orders::checks::{self, Checked, Words};
@@ -6,7 +6,7 @@ use assay_orders::part::FromEngine;
 use assay_run::engine::EngineError;
 use std::time::Instant;
 
-/// Closes the books of a run and checks the data set. What cannot be asked is told in the checks' place.
+/// Closes the books of a run and checks the data set. If a query fails, the report says so in place of the checks.
 pub(crate) fn close(control: &mut dyn Talk, words: &dyn Words, part: &mut FromEngine, verify: bool) {
     let closing = part.ledger.closing_sql(|name| words.relation(name));
     if let Err(error) = control.together(&closing, "closing the books") {
@@ -25,7 +25,7 @@ pub(crate) fn close(control: &mut dyn Talk, words: &dyn Words, part: &mut FromEn
     part.checks_s = began.elapsed().as_secs_f64();
 }
 
-/// The seventeen checks.
+/// Runs the seventeen checks.
 pub(crate) fn check(control: &mut dyn Talk, words: &dyn Words) -> Result<Vec<Checked>, EngineError> {
     let open = numbers(control, &checks::open_runs_sql(words))?;
     let open = open.first().map_or(0.0, |row| row[0]) as u64;
@@ -39,7 +39,7 @@ pub(crate) fn check(control: &mut dyn Talk, words: &dyn Words) -> Result<Vec<Che
     Ok(all)
 }
 
-/// Rows of three numbers; what is no number is beyond every bound.
+/// Rows of three numbers; a value that is not a number becomes one beyond every bound.
 fn numbers(control: &mut dyn Talk, sql: &str) -> Result<Vec<[f64; 3]>, EngineError> {
     let rows = control.ask(sql, "checking")?;
     let number = |value: Option<&Option<String>>| {

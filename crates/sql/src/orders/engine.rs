@@ -1,5 +1,5 @@
-//! A run of order entry, as every server has it: the workload, the books, and the checks of what the run left. What it stands
-//! on, and how its sessions are driven, is the server's.
+//! A run of order entry on any server: the workload, the books, and the checks of what the run left. Each server
+//! provides the connections and drives its sessions.
 
 use super::marker::Marker;
 use super::session::Common;
@@ -15,13 +15,13 @@ use assay_run::workload::Workload;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// What a run stands on.
+/// What each server provides for a run.
 pub(crate) trait Base: Send + Sync {
     fn facts(&self) -> Vec<Fact>;
 
     fn remarks(&self) -> Remarks;
 
-    /// A session that waits for each answer has a thread of its own.
+    /// Threads that drive the sessions: one for each, since a session blocks until its answer arrives.
     fn driver_threads(&self, sessions: usize, _cpus: usize) -> usize {
         sessions
     }
@@ -50,7 +50,7 @@ pub(crate) trait Base: Send + Sync {
         Ok(())
     }
 
-    /// Ends the claim, once; before that, closes the books of the run and checks what it left.
+    /// Ends the claim, once; first closes the books of the run and checks what it left.
     fn conclude(&self, part: &mut FromEngine, verify: bool);
 }
 
@@ -60,14 +60,14 @@ pub(crate) struct OrdersEngine<B: Base> {
     common: Common,
     facts: Vec<Fact>,
     on: B,
-    /// Of sessions that have ended.
+    /// Books of the sessions that have ended.
     ledger: Mutex<Ledger>,
-    /// What is known of the data set.
+    /// What is known about the data set.
     about: FromEngine,
 }
 
 impl<B: Base> OrdersEngine<B> {
-    /// Of a data set whose books are open; `facts` are of the server and `durability` is what keeps a commit safe there.
+    /// For a data set whose books are open; `facts` describe the server, and `durability` says what makes a commit durable there.
     pub(crate) fn new(
         (asked, rate_per_s): (Asked, u64),
         found: &Marker,
@@ -101,7 +101,7 @@ impl<B: Base> OrdersEngine<B> {
         }
     }
 
-    /// Closes the books of the run, once, and says what it came to.
+    /// Closes the books of the run, once, and returns the result.
     fn conclude(&self, verify: bool) -> FromEngine {
         let mut part = self.about.clone();
         let ledger = self.ledger.lock();
@@ -111,7 +111,7 @@ impl<B: Base> OrdersEngine<B> {
     }
 }
 
-/// A run that could not start has books to close too.
+/// A run that could not start also has books to close.
 impl<B: Base> Drop for OrdersEngine<B> {
     fn drop(&mut self) {
         self.conclude(false);

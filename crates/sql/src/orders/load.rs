@@ -1,6 +1,5 @@
-//! Preparing the data set: pieces copied by several connections, each with its entry in the list of loaded pieces, so
-//! that an interrupted load continues where it stopped; then keys, indexes and functions, and at last everything
-//! verified.
+//! Prepares the data set. Several connections copy pieces and record each in the list of loaded pieces, so that an
+//! interrupted load can continue. Then the load creates keys, indexes and functions, and finally verifies everything.
 
 use super::marker::{LOADED, Marker};
 use super::{Talk, all, line, text_line};
@@ -19,12 +18,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Bytes of a scale unit: rows, keys and indexes, and the log of loading them.
+/// Bytes of a scale unit: rows, keys and indexes, and the log written by loading them.
 const UNIT_BYTES: u64 = 2_300_000_000;
 const UNIT_LOG_BYTES: u64 = 900_000_000;
-/// Products and inventories, which are the same at every scale.
+/// Bytes of products and inventories, which have the same size at every scale.
 const FIXED_BYTES: u64 = 120_000_000;
-/// Threads that load.
+/// Number of threads that load.
 pub(crate) fn threads(settings: &Settings) -> usize {
     match settings.get("LOAD_PARALLEL_DEGREE").origin {
         Origin::Default => std::thread::available_parallelism().map_or(2, usize::from),
@@ -32,7 +31,7 @@ pub(crate) fn threads(settings: &Settings) -> usize {
     }
 }
 
-/// What will be done.
+/// The lines of a plan.
 pub(crate) fn plan(found: Option<Marker>, schema: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
     let (marker, again) = Marker::resumed(found, settings)?;
     let generator = marker.generator();
@@ -69,17 +68,17 @@ fn seconds(s: f64) -> LineValue {
 /// Rows and checksum of what was loaded of each table.
 pub(crate) type Sums = BTreeMap<Table, (u64, i128)>;
 
-/// What a server does in its own way.
+/// What each server does in its own way.
 pub(crate) trait Copies: Sync {
     type Connection: Talk;
 
-    /// Another connection, made ready to load and to make indexes.
+    /// Opens another connection, set up to load and to create indexes.
     fn connect(&self) -> Result<Self::Connection, EngineError>;
 
-    /// No rows yet, written as the server reads them.
+    /// An empty buffer of rows in the server's text format.
     fn lines(&self) -> Lines;
 
-    /// A piece and its entry in the list of loaded ones in one transaction; the bytes it had.
+    /// Copies a piece and records it in the list of loaded pieces, in one transaction; returns its bytes.
     fn copy_piece(
         &self,
         connection: &mut Self::Connection,
@@ -88,7 +87,7 @@ pub(crate) trait Copies: Sync {
         lines: &mut Lines,
     ) -> Result<u64, EngineError>;
 
-    /// Keys, indexes, references, sequences, functions, statistics, and what was loaded.
+    /// Creates keys, indexes, foreign keys, sequences, functions and statistics, and records what was loaded.
     fn finish(
         &self,
         load: &Load<'_, Self>,
@@ -99,17 +98,17 @@ pub(crate) trait Copies: Sync {
     where
         Self: Sized;
 
-    /// The statements that write metadata and, at last, the marker of a data set that can be used.
+    /// The statements that write the metadata and then mark the data set as usable.
     fn complete(&self, marker: &Marker, metadata: &[(&str, String)]) -> Vec<String>;
 }
 
-/// The first unit of each piece that is loaded, and what there is of each table.
+/// The first unit of each loaded piece, and the rows and checksum of each table.
 type Loaded = (BTreeSet<(Table, u64)>, Sums);
 
-/// From the rows of their list.
+/// Parses the rows of the list of loaded pieces.
 ///
 /// # Errors
-/// A row that cannot be read: to take it for another piece would leave rows out.
+/// An unreadable row: guessing which piece it stands for could leave rows out.
 fn loaded_of(rows: &[Vec<Option<String>>]) -> Result<Loaded, String> {
     let (mut there, mut sums) = (BTreeSet::new(), Sums::new());
     for row in rows {
@@ -136,7 +135,7 @@ pub(crate) struct Load<'a, C> {
     pub(crate) progress: &'a dyn Progress,
 }
 
-/// The statement that notes a piece as loaded.
+/// The statement that records a piece as loaded.
 pub(crate) fn note_sql(words: &dyn Words, piece: &Piece, rows: u64, sum: i128) -> String {
     format!(
         "insert into {} values ('{}', {}, {rows}, {sum})",
@@ -146,7 +145,7 @@ pub(crate) fn note_sql(words: &dyn Words, piece: &Piece, rows: u64, sum: i128) -
     )
 }
 
-/// What somebody can do whose load was cut short.
+/// Adds to an error how to continue an interrupted load.
 fn kept(error: EngineError) -> EngineError {
     match error {
         EngineError::Unusable(text) => EngineError::Unusable(format!(
@@ -156,7 +155,7 @@ fn kept(error: EngineError) -> EngineError {
     }
 }
 
-/// What the copying threads share.
+/// State shared by the copying threads.
 #[derive(Default)]
 struct Tally {
     next: AtomicUsize,
@@ -165,7 +164,7 @@ struct Tally {
     commits: AtomicU64,
 }
 
-/// Whether connections that work side by side have a reason to go on.
+/// Tells parallel connections whether to go on.
 struct Going<'a> {
     ended: &'a AtomicBool,
     stop: &'a Stop,
@@ -181,7 +180,7 @@ impl Going<'_> {
 }
 
 impl<C: Copies> Load<'_, C> {
-    /// Copies what is not there yet, verifies, finishes; what it took, the connection and all before it included.
+    /// Copies the missing pieces, verifies and finishes; returns the time it took, including the connection and everything before it.
     pub(crate) fn run(
         &self,
         control: &mut C::Connection,
@@ -231,7 +230,7 @@ impl<C: Copies> Load<'_, C> {
         Ok(lines)
     }
 
-    /// Rows and checksum of what is loaded of each table, and the first unit of each piece.
+    /// Rows and checksum loaded into each table, and the first unit of each piece.
     fn loaded(&self, control: &mut C::Connection) -> Result<Loaded, EngineError> {
         let list = self.words.relation(LOADED);
         let rows = control.ask(&format!("select * from {list}"), "reading what is loaded")?;
@@ -243,7 +242,7 @@ impl<C: Copies> Load<'_, C> {
         })
     }
 
-    /// Copies all pieces by several connections.
+    /// Copies all pieces over several connections.
     fn copy(&self, left: &[Piece], tally: &Tally) -> Result<(), EngineError> {
         let all: u64 = left.iter().map(|piece| piece.rows).sum();
         self.together(|connection, going| {
@@ -255,7 +254,7 @@ impl<C: Copies> Load<'_, C> {
                 tally.commits.fetch_add(1, Relaxed);
                 let rows = tally.rows.fetch_add(piece.rows, Relaxed) + piece.rows;
                 let done = tally.bytes.load(Relaxed);
-                // All are about as long.
+                // All rows have about the same length.
                 let expected = u128::from(done) * u128::from(all) / u128::from(rows.max(1));
                 self.progress.update("rows", done, u64::try_from(expected).unwrap_or(u64::MAX));
             }
@@ -263,7 +262,7 @@ impl<C: Copies> Load<'_, C> {
         })
     }
 
-    /// Does the same work by several connections; the first failure of one ends all of them.
+    /// Runs the same work on several connections; the first failure ends all of them.
     fn together(
         &self,
         work: impl Fn(&mut C::Connection, &Going<'_>) -> Result<(), EngineError> + Sync,
@@ -273,7 +272,7 @@ impl<C: Copies> Load<'_, C> {
         side_by_side(self.threads, &ended, one, |(), ()| (), || Ok(()))
     }
 
-    /// Performs statements that do not meet each other, several at a time.
+    /// Executes independent statements, several at a time.
     pub(crate) fn several(&self, sql: &[String], phase: &str) -> Result<(), EngineError> {
         let next = AtomicUsize::new(0);
         self.together(|connection, going| {
@@ -289,14 +288,14 @@ impl<C: Copies> Load<'_, C> {
         })
     }
 
-    /// Notes what the checks rest on.
+    /// Records the baseline for the checks.
     pub(crate) fn note_baseline(&self, connection: &mut dyn Talk, sums: &Sums) -> Result<(), EngineError> {
         let sum = |table| (table, sums.get(&table).map_or(0, |(_, sum)| *sum));
         let sql = checks::baseline_sql(self.words, &STATIC.map(sum));
         all(connection, &sql, "noting what is loaded")
     }
 
-    /// Every table has exactly the rows that were generated, by count and checksum; seconds it took.
+    /// Verifies by count and checksum that every table has exactly the generated rows; returns the seconds it took.
     fn verify(&self, sums: &Sums) -> Result<f64, EngineError> {
         let began = Instant::now();
         for table in TABLES {
@@ -321,7 +320,7 @@ impl<C: Copies> Load<'_, C> {
         Ok(began.elapsed().as_secs_f64())
     }
 
-    /// The data set can be used.
+    /// Marks the data set as usable.
     fn complete(&self, control: &mut C::Connection, marker: &Marker) -> Result<(), EngineError> {
         let counts = self.generator.counts();
         let entries = [
@@ -338,7 +337,7 @@ impl<C: Copies> Load<'_, C> {
     }
 }
 
-/// A table has these rows and this checksum.
+/// Compares the rows and checksum of a table with what was generated.
 pub(crate) fn compare(
     connection: &mut dyn Talk,
     words: &dyn Words,

@@ -10,41 +10,41 @@ use assay_orders::params::Indexes;
 use assay_run::engine::EngineError;
 use serde::{Deserialize, Serialize};
 
-/// How another place is asked for.
+/// How to choose another place.
 pub(crate) const ANOTHER: &str = "name another with --set ORDERS_SCHEMA=NAME";
-/// What the marker calls a data set.
+/// The marker's name for a data set.
 const WHAT: &str = "assay order entry data set";
-/// The table of pieces that are loaded.
+/// Table that lists the loaded pieces.
 pub(crate) const LOADED: &str = "soe_load";
 
-/// What is known of a data set.
+/// Description of a data set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marker {
     what: String,
-    /// Version of the rows' rules.
+    /// Version of the rules that generate rows.
     pub(crate) version: u32,
     pub(crate) seed: u64,
     pub(crate) scale_milli: u64,
     pub(crate) legacy: bool,
     pub(crate) indexes: String,
-    /// Hash partitions of each table that has some; 0: none.
+    /// Number of hash partitions of each partitioned table; 0 means none.
     #[serde(default, skip_serializing_if = "whole")]
     pub(crate) partitions: u32,
-    /// Its functions can commit a logon on its own.
+    /// Its functions can commit a logon separately.
     #[serde(default)]
     commits_logons: bool,
     /// Everything is loaded, indexed and verified.
     pub(crate) complete: bool,
 }
 
-/// The tables are whole.
+/// Whether the tables are not partitioned.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn whole(partitions: &u32) -> bool {
     *partitions == 0
 }
 
 impl Marker {
-    /// What the settings ask for.
+    /// The data set that the settings request.
     pub(crate) fn asked(settings: &Settings) -> Result<Self, EngineError> {
         Ok(Self {
             what: WHAT.to_owned(),
@@ -59,20 +59,20 @@ impl Marker {
         })
     }
 
-    /// As it is kept.
+    /// The JSON text that is stored.
     pub(crate) fn json(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// Reads what says what `place` ("schema x") is; `other` is how another one is asked for.
+    /// Parses the comment on `place` ("schema x"); `other` says how to choose another place.
     ///
     /// # Errors
-    /// `Unusable`: assay did not make it, or by other rules.
+    /// `Unusable`: assay did not make it, or made it with another version of the rules.
     pub(crate) fn read(comment: &str, place: &str, other: &str) -> Result<Self, EngineError> {
         let marker: Option<Self> = serde_json::from_str(comment).ok();
         let Some(marker) = marker.filter(|marker| marker.what == WHAT) else {
             return Err(EngineError::Unusable(format!(
-                "{place} exists, but assay did not make it for order entry (it has no mark of assay): {other}"
+                "{place} exists, but assay did not make it for order entry (it has no marker of assay): {other}"
             )));
         };
         match marker.version {
@@ -84,17 +84,17 @@ impl Marker {
         }
     }
 
-    /// The scale as it is written.
+    /// The scale as text.
     pub(crate) fn scale(&self) -> String {
         assay_measure::units::six(self.scale_milli as f64 / 1000.0)
     }
 
-    /// What the data set holds.
+    /// The generator of its rows.
     pub(crate) fn generator(&self) -> Generator {
         Generator::new(self.seed, self.scale_milli, self.legacy)
     }
 
-    /// How its tables are cut.
+    /// Its partitioning, as text.
     pub(crate) fn cut(&self) -> String {
         match self.partitions {
             0 => "none".to_owned(),
@@ -102,7 +102,7 @@ impl Marker {
         }
     }
 
-    /// Which indexes it has.
+    /// The indexes it has.
     pub(crate) fn which(&self) -> Indexes {
         match self.indexes.as_str() {
             "none" => Indexes::None,
@@ -111,7 +111,7 @@ impl Marker {
         }
     }
 
-    /// The first parameter that the user gave and that asks for a data set of another shape than this.
+    /// The first explicit setting that requests a different kind of data set.
     fn other_than(&self, settings: &Settings) -> Result<Option<&'static str>, EngineError> {
         let partitions = params::partitions(settings)?;
         let count = settings.int("ORDERS_PARTITION_COUNT");
@@ -126,10 +126,10 @@ impl Marker {
         Ok(shape.into_iter().find(other).map(|(name, _)| name))
     }
 
-    /// This one, to run on.
+    /// The data set, for a run.
     ///
     /// # Errors
-    /// `Unusable`: `place` has none that was loaded to its end; `Usage`: the settings ask for another one.
+    /// `Unusable`: `place` has no completely loaded data set; `Usage`: the settings request another one.
     pub(crate) fn complete(found: Option<Self>, place: &str, settings: &Settings) -> Result<Self, EngineError> {
         let found = found
             .filter(|found| found.complete)
@@ -154,7 +154,7 @@ impl Marker {
         }
     }
 
-    /// [`Self::resumed`], where `place` has no complete one.
+    /// [`Self::resumed`], unless `place` has a complete data set.
     pub(crate) fn unfinished(
         found: Option<Self>,
         place: &str,
@@ -166,13 +166,13 @@ impl Marker {
         }
     }
 
-    /// What is to be loaded, and whether it goes on: what was begun goes on as it was.
+    /// The data set to load, and whether this continues an earlier load, whose settings then stay.
     pub(crate) fn resumed(found: Option<Self>, settings: &Settings) -> Result<(Self, bool), EngineError> {
         let asked = Self::asked(settings)?;
         let Some(found) = found else {
             return Ok((asked, false));
         };
-        // The rows are of the seed; to a run it is another thing.
+        // The seed determines the rows here, but not in a run.
         let seed = (found.seed != asked.seed && is_given(settings, "SEED")).then_some("SEED");
         if let Some(name) = found.other_than(settings)?.or(seed) {
             return Err(EngineError::Usage(format!(
@@ -191,7 +191,7 @@ fn is_given(settings: &Settings, name: &str) -> bool {
     !matches!(origin, Origin::Default | Origin::Implied(_))
 }
 
-/// Relations of a data set, views included.
+/// All relations of a data set, including views.
 pub(crate) fn relations() -> Vec<&'static str> {
     let tables = TABLES.into_iter().map(|table| table.name());
     let sequences = SEQUENCES.into_iter().map(|(name, ..)| name);

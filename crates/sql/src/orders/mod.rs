@@ -1,5 +1,5 @@
-//! Order entry on any SQL server: what a data set says of itself, how it is loaded, and the books that are closed after a
-//! run. A server's folder brings its words, its way to copy rows, and its sessions.
+//! Order entry on any SQL server: how a data set is described and loaded, and the books that are closed after a run.
+//! Each server's folder adds its SQL, its way to copy rows, and its sessions.
 
 pub(crate) mod books;
 pub(crate) mod engine;
@@ -16,15 +16,15 @@ use assay_orders::model::TABLES;
 use assay_run::engine::{EngineError, Line, LineValue};
 use marker::Marker;
 
-/// Rows of an answer as text; `None` is NULL.
+/// Rows of an answer, as text; `None` is NULL.
 pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
 /// A connection, as far as a data set needs one.
 pub(crate) trait Talk {
-    /// Executes a statement whose answer does not matter; an error says what was being done.
+    /// Executes a statement and ignores its answer; an error says what `doing` was.
     fn tell(&mut self, sql: &str, doing: &str) -> Result<(), EngineError>;
 
-    /// All rows.
+    /// Returns all rows.
     fn ask(&mut self, sql: &str, doing: &str) -> Result<Rows, EngineError>;
 
     /// Executes statements in one transaction.
@@ -48,12 +48,12 @@ pub(crate) fn text_line(key: &'static str, label: &str, value: String) -> Line {
     line(key, label, LineValue::Text(value))
 }
 
-/// There is no data set at a place ("schema x").
+/// The error for a place ("schema x") without a data set.
 pub(crate) fn nothing(place: &str) -> EngineError {
     EngineError::Unusable(format!("{place} has no data set of order entry: `assay orders prepare` makes one"))
 }
 
-/// The refusal of a data set that is there.
+/// The error for a data set that already exists.
 pub(crate) fn already(place: &str, found: &Marker) -> EngineError {
     EngineError::Usage(format!(
         "{place} already has a data set of scale {} (seed {}): run on it, or remove it with `assay orders destroy` first",
@@ -62,7 +62,7 @@ pub(crate) fn already(place: &str, found: &Marker) -> EngineError {
     ))
 }
 
-/// Refuses a place with something in it that a data set does not have.
+/// Refuses a place that contains objects foreign to a data set.
 pub(crate) fn refuse_strangers(place: &str, strange: Rows) -> Result<(), EngineError> {
     let strange: Vec<String> = strange.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect();
     if strange.is_empty() {
@@ -76,7 +76,7 @@ pub(crate) fn refuse_strangers(place: &str, strange: Rows) -> Result<(), EngineE
     }
 }
 
-/// What `check` tells of the seventeen checks.
+/// Lines of `check` about the seventeen checks.
 pub(crate) fn checked_lines(place: &str, found: &Marker, checked: Vec<Checked>) -> Result<Vec<Line>, EngineError> {
     let broken: Vec<String> = checked
         .iter()
@@ -94,7 +94,7 @@ pub(crate) fn checked_lines(place: &str, found: &Marker, checked: Vec<Checked>) 
     Ok(lines)
 }
 
-/// What goes with a data set.
+/// Lines about what is removed with a data set.
 pub(crate) fn removed(schema: &str, found: &Marker) -> Vec<Line> {
     let tables = TABLES.map(|table| table.name()).join(", ");
     vec![

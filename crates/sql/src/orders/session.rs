@@ -1,5 +1,6 @@
-//! A session that waits for each answer: it draws a transaction's inputs, has the server perform it as a whole or
-//! statement by statement, and keeps its books. Its [`Wire`] speaks to the server; a thread drives one or some of them.
+//! A session that waits for each answer: it draws a transaction's inputs, has the server perform the transaction in one
+//! call or statement by statement, and keeps the books. Its [`Wire`] speaks to the server; a thread drives one or more
+//! sessions.
 
 use crate::lost::{closed, lost};
 use assay_measure::counter_catalog;
@@ -18,21 +19,21 @@ use std::borrow::Cow;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What all sessions share.
+/// State shared by all sessions.
 pub(crate) struct Common {
     pub(crate) asked: Asked,
     pub(crate) bounds: Bounds,
     pub(crate) lists: Lists,
 }
 
-/// A connection of a session.
+/// Connection of a session.
 pub(crate) trait Wire {
     type Error;
 
-    /// The failure of an operation, and whether the connection is gone.
+    /// Converts an error to the failure of the operation; `true` if the connection is lost.
     fn failure(error: &Self::Error) -> (OpError, bool);
 
-    /// Has the server perform the whole of a transaction, its commit included.
+    /// Has the server perform a whole transaction, including the commit.
     fn call(&mut self, inputs: &Inputs<'_>, pause: Pause) -> Result<Effects, Self::Error>;
 
     fn begin(&mut self) -> Result<(), Self::Error>;
@@ -41,16 +42,15 @@ pub(crate) trait Wire {
 
     fn rollback(&mut self) -> Result<(), Self::Error>;
 
-    /// One statement.
+    /// Executes one statement.
     fn send(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<Vec<Row>, Self::Error>;
 }
 
-/// See the module.
 pub(crate) struct Session<W> {
     pub(crate) number: u32,
     wire: Option<W>,
     ledger: Ledger,
-    /// Why it cannot continue.
+    /// Why the session cannot continue.
     lost: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl<W: Wire> Session<W> {
         Self { number, wire: Some(wire), ledger: Ledger::default(), lost: None }
     }
 
-    /// Performs a transaction; the rows it wrote, one a statement.
+    /// Performs a transaction; returns the number of rows it wrote, one per statement.
     fn perform(&mut self, common: &Common, op: &Op) -> Result<u64, OpError> {
         let (tx, number) = tx_of(op).ok_or_else(OpError::not_ours)?;
         let inputs = Inputs::draw(tx, number, common.bounds, &common.lists);
@@ -86,7 +86,7 @@ impl<W: Wire> Session<W> {
         }
     }
 
-    /// A transaction failed; `committing` when nobody knows whether it was committed.
+    /// Notes a failed transaction; with `committing`, it may have been committed.
     fn failed(&mut self, tx: Tx, (error, fatal): (OpError, bool), committing: bool) -> OpError {
         if fatal {
             if committing {
@@ -101,7 +101,7 @@ impl<W: Wire> Session<W> {
     }
 }
 
-/// What could not be done; with it comes whether it may have been committed.
+/// The error, and whether the transaction may have been committed.
 type Undone<W> = (<W as Wire>::Error, bool);
 
 fn called<W: Wire>(wire: &mut W, inputs: &Inputs<'_>, pause: Pause) -> Result<Effects, Undone<W>> {
@@ -109,14 +109,14 @@ fn called<W: Wire>(wire: &mut W, inputs: &Inputs<'_>, pause: Pause) -> Result<Ef
         Ok(effects) => Ok(effects),
         Err(error) if W::failure(&error).1 => Err((error, true)),
         Err(error) => {
-            // What cannot be rolled back ends with its connection.
+            // If the rollback fails, the connection is closed.
             wire.rollback().map_err(|error| (error, false))?;
             Err((error, false))
         }
     }
 }
 
-/// Begins, performs, commits.
+/// Begins, performs and commits a transaction.
 fn whole<W: Wire>(
     wire: &mut W,
     inputs: &Inputs<'_>,
@@ -143,11 +143,11 @@ fn whole<W: Wire>(
     }
 }
 
-/// A transaction under way, statement by statement.
+/// A transaction performed statement by statement.
 struct ByOne<'a, W> {
     wire: &'a mut W,
     pause: Pause,
-    /// Random, for pauses.
+    /// Random bits, for pauses.
     word: u64,
     commit_logon: bool,
 }
@@ -171,19 +171,19 @@ impl<W: Wire> program::Session for ByOne<'_, W> {
     }
 }
 
-/// A value of the call of a transaction.
+/// An argument of a transaction's call.
 pub(crate) enum Argument<'a> {
     Int(i64),
     Text(Cow<'a, str>),
 }
 
-/// Numbers of a list, four digits each.
+/// Encodes a list of numbers, four digits each.
 fn list(numbers: &[i32]) -> Argument<'static> {
     let text: String = numbers.iter().map(|n| format!("{n:04}")).collect();
     Argument::Text(Cow::Owned(text))
 }
 
-/// The values of a transaction's call, the pause excluded.
+/// The arguments of a transaction's call, without the pause.
 pub(crate) fn arguments<'a>(i: &'a Inputs<'_>) -> Vec<Argument<'a>> {
     let int = |n: i32| Argument::Int(n.into());
     let text = |text: &'a str| Argument::Text(Cow::Borrowed(text));
@@ -232,25 +232,25 @@ pub(crate) fn arguments<'a>(i: &'a Inputs<'_>) -> Vec<Argument<'a>> {
     }
 }
 
-/// What a run has around its sessions.
+/// Callbacks of a run on the state of its sessions.
 pub(crate) trait Around {
     fn now_ns(&self) -> u64;
 
-    /// A session has ended its last operation.
+    /// A session has completed its last operation.
     fn leaves(&self);
 
     /// A session is about to close.
     fn closes(&self, number: u32);
 
-    /// It is closed.
+    /// A session has closed.
     fn closed(&self, number: u32);
 }
 
-/// Sessions of one thread.
+/// The sessions of one thread.
 pub(crate) struct Sessions<'a, W: Wire> {
     pub(crate) around: &'a dyn Around,
     pub(crate) common: &'a Common,
-    /// Of sessions that have ended.
+    /// Books of the sessions that have ended.
     pub(crate) ledger: &'a Mutex<Ledger>,
     pub(crate) sessions: Vec<Session<W>>,
 }
@@ -261,7 +261,7 @@ impl<W: Wire> Driver for Sessions<'_, W> {
         Submit::Done(Outcome { end_ns: self.around.now_ns(), result })
     }
 
-    /// Nothing is ever queued: this only tells whether the thread can go on.
+    /// Nothing is ever queued: this only reports whether the thread can continue.
     fn reap(&mut self, _timeout: Duration, _out: &mut Vec<Completion>) -> Result<(), EngineError> {
         lost(&self.sessions, |one| (one.number, one.lost.as_deref()))
     }
@@ -291,7 +291,7 @@ impl<W: Wire> Driver for Sessions<'_, W> {
     }
 }
 
-/// However the thread ends, its sessions log off and hand their books over.
+/// However the thread ends, its sessions log off and hand over their books.
 impl<W: Wire> Drop for Sessions<'_, W> {
     fn drop(&mut self) {
         let mut books = locked(self.ledger);

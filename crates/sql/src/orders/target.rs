@@ -1,4 +1,4 @@
-//! The life of a data set, the same on every server. Each server's own part is its [`Life`].
+//! The life cycle of a data set, the same on every server. Each server implements [`Life`].
 
 use super::marker::Marker;
 use super::{already, checked_lines, nothing, removed};
@@ -12,10 +12,10 @@ use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, 
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 
-/// What is at a place.
+/// What was found in a place.
 pub(crate) struct There<N> {
     pub(crate) names: N,
-    /// What the data set is in, by its bare name and for people.
+    /// The schema that contains the data set, as a bare name and as text for messages.
     pub(crate) schema: String,
     pub(crate) place: String,
     pub(crate) block_bytes: u64,
@@ -23,24 +23,24 @@ pub(crate) struct There<N> {
 }
 
 impl<N> There<N> {
-    /// The data set, whether it is complete or not.
+    /// The data set, complete or not; an error if none exists.
     pub(crate) fn some(&self) -> Result<&Marker, EngineError> {
         self.found.as_ref().ok_or_else(|| nothing(&self.place))
     }
 }
 
-/// What a server does in its own way.
+/// What each server does in its own way.
 pub(crate) trait Life {
-    /// The parameter that has no effect here, and those of the target for SLOB that have one.
+    /// The parameter of order entry that has no effect on this server, and those of the SLOB target that have one.
     const UNHEEDED: &'static str = "";
     const HEEDED: &'static [&'static str] = &[];
 
-    /// The server as a target for SLOB.
+    /// The server as a SLOB target.
     type Slob: Target;
     /// Where a data set is or will be.
     type At;
     type Names;
-    /// Lasts until it is dropped.
+    /// A claim; ends when dropped.
     type Claim: Send + 'static;
 
     /// The parameters of the server and of order entry.
@@ -48,38 +48,38 @@ pub(crate) trait Life {
 
     fn at(slob: &Self::Slob, location: &str, settings: &Settings, stop: &Stop) -> Result<Self::At, EngineError>;
 
-    /// What a data set will be in on a throw-away server that does not run yet.
+    /// Schema of a data set on a throw-away server that does not run yet.
     fn schema(settings: &Settings) -> Result<String, EngineError> {
         partitions(settings)?;
         Ok(settings.text("ORDERS_SCHEMA").to_owned())
     }
 
-    /// What is done there now is never long.
+    /// Starts a phase that must be short.
     fn brief(_at: &Self::At, _what: &'static str) {}
 
     fn look(at: &Self::At) -> Result<There<Self::Names>, EngineError>;
 
-    /// Claims what is at a place, and looks.
+    /// Claims the place and inspects it.
     fn claim(at: &Self::At, purpose: Purpose) -> Result<(Self::Claim, There<Self::Names>), EngineError>;
 
-    /// What a plan tells beside what every server's does.
+    /// An additional plan line for this server.
     fn plan_more(_settings: &Settings) -> Result<Option<Line>, EngineError> {
         Ok(None)
     }
 
-    /// The checks, however long they take; nobody changes what they read meanwhile.
+    /// Runs the checks, without a time limit; the claim keeps others from changing the data.
     fn check(at: &Self::At, claim: Self::Claim, names: &Self::Names) -> Result<Vec<Checked>, EngineError>;
 
-    /// Removes what the data set is made of, by name.
+    /// Drops the objects of the data set, by name.
     fn remove(at: &Self::At, claim: Self::Claim, there: &There<Self::Names>) -> Result<(), EngineError>;
 
-    /// What a failure of a command comes to.
+    /// Converts the error of a command.
     fn failed(_at: &Self::At, error: EngineError) -> EngineError {
         error
     }
 }
 
-/// How the data set is loaded.
+/// Loading a data set.
 pub(crate) trait Loads: Life {
     fn prepare(
         at: &Self::At,
@@ -89,7 +89,7 @@ pub(crate) trait Loads: Life {
     ) -> Result<Vec<Line>, EngineError>;
 }
 
-/// How it is opened for a run.
+/// Opening a data set for a run.
 pub(crate) trait Opens: Life {
     fn open(at: &Self::At, plan: &Plan, settings: &Settings, stop: &Stop) -> Result<Box<dyn Engine>, EngineError>;
 }

@@ -24,18 +24,18 @@ pub(crate) const NEW_CARD: &str = "insert into card_details (card_id, customer_i
 pub(crate) const NEW_ORDER: &str = "insert into orders (order_id, order_date, order_mode, customer_id, order_status, warehouse_id, \
     delivery_type, delivery_address_id, cost_of_delivery, wait_till_all_available, customer_class, card_id, \
     invoice_address_id)";
-/// SQ, of the sales representative `$1`.
+/// SQ: orders of the sales representative `$1`.
 pub(crate) const BEST: &str = "select t.order_total, t.sales_rep_id, t.order_date, c.cust_first_name, c.cust_last_name from \
     (select o.*, rank() over (order by o.order_total desc) as rk from orders o where o.sales_rep_id = $1) t \
     join customers c using (customer_id) where t.rk <= 10";
 
-/// A query with these columns before its own.
+/// A query with these columns put before its own.
 pub(crate) fn wanted(what: &str, sql: &str) -> String {
     sql.replacen("select ", &format!("select {what}, "), 1)
 }
 
-/// The questions that every server is asked alike: with `nothing` or the columns of a `product` before what is read, and with the
-/// words that stop after the first rows.
+/// The queries that are the same on every server. `nothing`, or the columns of a `product`, come before the selected
+/// columns; further words limit the number of rows.
 pub(crate) fn question(statement: Statement, nothing: &str, product: &str, few: &str) -> String {
     let of_customer = "where customer_id = $1";
     let sql = match statement {
@@ -51,8 +51,8 @@ pub(crate) fn question(statement: Statement, nothing: &str, product: &str, few: 
     sql + few
 }
 
-/// The statements that every server reads alike and that change rows; numbers come as they are. The answer of `Ship` is how many it
-/// changed.
+/// The changing statements that are the same on every server, with numbers inserted as they are. `Ship` returns the
+/// number of rows it changed.
 pub(crate) fn change(statement: Statement) -> Option<String> {
     let sql = match statement {
         Statement::CloseOrder => {
@@ -72,7 +72,7 @@ pub(crate) fn change(statement: Statement) -> Option<String> {
     Some(sql.to_owned())
 }
 
-/// The views, with the words that create one and an expression for the language of a session.
+/// The views, from the words that create one and an expression for the language of a session.
 pub(crate) fn views(words: &dyn Words, create: &str, language: &str) -> [String; 2] {
     let [products, prices] = VIEWS.map(|name| words.relation(name));
     let [information, descriptions] =
@@ -93,7 +93,7 @@ pub(crate) fn views(words: &dyn Words, create: &str, language: &str) -> [String;
     ]
 }
 
-/// The text of a procedure: its server's own parts in place of their marks, then those that every server says alike.
+/// The text of a procedure: replaces the marks by the server's own parts and by those common to all servers.
 pub(crate) fn filled(text: &str, own: &[(&str, String)]) -> String {
     let alike = [
         ("{NEW_CUSTOMER}", NEW_CUSTOMER),
@@ -110,7 +110,7 @@ pub(crate) fn filled(text: &str, own: &[(&str, String)]) -> String {
     own.chain(alike).fold(text.to_owned(), |text, (mark, sql)| text.replace(mark, sql))
 }
 
-/// `$n` as the marks that a server knows, each by its place from 1; and which value each stands for, from 0.
+/// Replaces `$n` by the server's placeholders, numbered from 1; also returns which value, from 0, each placeholder stands for.
 pub(crate) fn marked(text: &str, mark: impl Fn(usize) -> String) -> (String, Vec<usize>) {
     let mut parts = text.split('$');
     let mut sql = parts.next().unwrap_or_default().to_owned();

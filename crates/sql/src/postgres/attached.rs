@@ -1,5 +1,5 @@
-//! What every run keeps on a server besides its sessions: the claim, the readers of the server's counters and of its
-//! sessions' activity, the account of where blocks came from, and the thread that cancels abandoned statements.
+//! What every run holds on a server besides its sessions: the claim, the readers of counters and of session activity,
+//! the account of where blocks came from, and the thread that cancels abandoned statements.
 
 use super::conninfo::ConnectOptions;
 use super::own::told;
@@ -21,11 +21,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// No run ends in the midst of what it has just begun.
+/// Shortest grace, so that no run ends right after it has started an operation.
 const GRACE_MIN: Duration = Duration::from_secs(1);
-/// How long operations may go on after a request to stop: longer than until they are cancelled.
+/// How long operations may go on after a request to stop: longer than it takes to cancel them.
 const GRACE_STOPPED: Duration = Duration::from_secs(15);
-/// How long the server may take to end the processes of sessions that said good-bye.
+/// How long the server may take to end the processes of closed sessions.
 const GOODBYE_MAX: Duration = Duration::from_secs(10);
 const GOODBYE_POLL: Duration = Duration::from_millis(5);
 
@@ -35,7 +35,6 @@ impl Cancel for CancelToken {
     }
 }
 
-/// See the module.
 pub(super) struct Attached {
     pub connect: ConnectOptions,
     pub clock: Clock,
@@ -43,22 +42,22 @@ pub(super) struct Attached {
     pub backends: Arc<Backends<CancelToken>>,
     /// Where blocks really came from.
     pub reads: TrueReads,
-    /// What the server counts.
+    /// Reads the server's counters.
     pub server: ServerStats,
-    /// What its sessions do.
+    /// Reads what its sessions do.
     pub activity: Activity,
     pub turns: Turns,
     watch: Mutex<Option<Watch>>,
-    /// Holds the claim, and asks what concerns the whole server.
+    /// Holds the claim, and runs queries about the whole server.
     control: Mutex<Option<Connection>>,
-    /// The statistics of sessions that left were waited for.
+    /// The statistics of closed sessions were waited for.
     settled: AtomicBool,
     /// How long operations may go on after the end of the run (PG_GRACE).
     grace: Duration,
 }
 
 impl Attached {
-    /// To the data set in `schema`, which `control` has claimed.
+    /// Attaches to the data set in `schema`, which `control` has claimed.
     pub(super) fn open(
         place: &Place,
         connect: ConnectOptions,
@@ -95,13 +94,13 @@ impl Attached {
         })
     }
 
-    /// What is known of the server and of how it is looked at.
+    /// Facts about the server and about how it is observed.
     pub(super) fn facts(&self) -> Vec<Fact> {
         let parts = [self.reads.facts(), self.server.facts(), self.activity.facts()];
         parts.concat()
     }
 
-    /// What the server and its host count at this instant.
+    /// Counters of the server and of its host at this instant.
     pub(super) fn sample(&self) -> StatSet {
         self.settle();
         let mut stats = self.server.sample();
@@ -110,12 +109,12 @@ impl Attached {
         stats
     }
 
-    /// No wait for the server outlasts the phase.
+    /// Limits every wait for the server to the phase.
     pub(super) fn phase(&self, name: &'static str, within: Option<Duration>) {
         self.connect.patience.phase(name, within);
     }
 
-    /// Sessions are still at work so long after they were told to end.
+    /// Called while sessions are still at work this long after they were told to end.
     pub(super) fn overdue(&self, late: Duration) {
         let (limit, after) = if self.stop.requested() {
             (self.grace.min(GRACE_STOPPED), "the request to stop")
@@ -129,21 +128,21 @@ impl Attached {
         }
     }
 
-    /// Before the reading that follows the last session's end: what the sessions counted is in it (13 and 14 publish
-    /// by themselves, in their own time; later versions did so at the mark).
+    /// Waits before the reading that follows the last session's end, so that the reading includes what the sessions
+    /// counted. Versions 13 and 14 publish counters on their own schedule; later versions have done so at the mark.
     fn settle(&self) {
         let late = self.server.published_late();
         if late.is_zero() || !self.backends.all_closed() || self.settled.swap(true, Relaxed) {
             return;
         }
         if let Some(control) = locked(&self.control).as_mut() {
-            // Who stays is told when the run closes.
+            // `close` reports sessions that stay.
             let _ = self.await_gone(control);
             std::thread::sleep(late);
         }
     }
 
-    /// No statement is ended any more. Waits until the server has ended our sessions' processes.
+    /// Stops cancelling statements, and waits until the server has ended our sessions' processes.
     pub(super) fn close(&self) -> Result<(), EngineError> {
         drop(locked(&self.watch).take());
         let gone = match locked(&self.control).as_mut() {
@@ -153,7 +152,7 @@ impl Attached {
         self.reads.close().and(gone)
     }
 
-    /// Has the connection that holds the claim perform a statement.
+    /// Executes a statement on the connection that holds the claim.
     pub(super) fn tell(&self, sql: &str, doing: &str) -> Result<(), EngineError> {
         match locked(&self.control).as_mut() {
             Some(control) => control.query(sql).map(drop).map_err(told(doing)),
@@ -161,7 +160,7 @@ impl Attached {
         }
     }
 
-    /// Gives the connection that holds the claim back, once: the claim ends with it.
+    /// Hands over the connection that holds the claim, once; the claim ends with the connection.
     pub(super) fn release(&self) -> Option<Connection> {
         let control = locked(&self.control).take()?;
         self.server.claim_ends();
@@ -171,13 +170,13 @@ impl Attached {
     fn await_gone(&self, control: &mut Connection) -> Result<(), EngineError> {
         let pids = self.backends.pids();
         let begun = Instant::now();
-        // One that is given up answers no more.
+        // A server that was given up does not answer any more.
         control.set_deadline(begun + GOODBYE_MAX + GOODBYE_MAX);
         let list: Vec<String> = pids.iter().map(|(_, pid)| pid.to_string()).collect();
         while !list.is_empty() {
             let sql = format!("select pid from pg_stat_activity where pid = any('{{{}}}')", list.join(","));
             let Ok(left) = control.query(&sql) else {
-                // The server is gone, and the sessions with it; who lost one has told so.
+                // The server is gone, and the sessions with it; whoever lost one has reported it.
                 return Ok(());
             };
             if left.rows.is_empty() {

@@ -1,6 +1,6 @@
-//! Verifying a data set: the exact checks made before a load counts as done, and on request every row.
+//! Verifies a data set: exact checks before a load counts as complete, and every row on request.
 //!
-//! Everything is asked of the server with the rights of the tables' owner; no extension is needed.
+//! All queries run with the rights of the tables' owner and need no extension.
 
 use super::layout::{Names, column_names, index_name, literal, rows_name, scan_name};
 use super::marker::{Marker, Ours, Own};
@@ -19,7 +19,7 @@ use assay_run::stop::Stop;
 use serde_json::Value;
 use std::time::Instant;
 
-/// Pages of each table that a sampled check reads, about: enough for a correlation that chance does not reach.
+/// Approximate pages of each table that a sampled check reads: enough to tell a correlation from chance.
 const SAMPLES: u64 = 12_000;
 
 /// What is verified.
@@ -37,16 +37,16 @@ impl Subject<'_> {
     }
 }
 
-/// What a check goes by: its session acts as the owner.
+/// Settings of a check; its session acts as the owner.
 struct Acting {
     owner: Owner,
     checked: Checked<Own>,
 }
 
-/// Checks a data set that is claimed.
+/// Checks a claimed data set.
 ///
 /// # Errors
-/// `Damaged` with the first violation; `Interrupted`; the server's.
+/// `Damaged` for the first violation; `Interrupted`; the server's.
 pub(super) fn check(
     at: &At,
     ours: &Ours,
@@ -93,7 +93,7 @@ fn each(job: &Job<Postgres, Acting>, connection: &mut Connection, n: u32) -> Res
     Ok(findings)
 }
 
-/// The refusal of a database without a data set.
+/// The error for a database without a data set.
 pub(super) fn nothing_here(names: &Names) -> EngineError {
     EngineError::Unusable(format!(
         "the database has no data set in schema {}; run `assay prepare` first, or name another schema with PG_SCHEMA",
@@ -104,11 +104,11 @@ pub(super) fn nothing_here(names: &Names) -> EngineError {
 /// Checks one SLOB schema.
 ///
 /// # Errors
-/// `Damaged` with the first violation; the server's.
+/// `Damaged` for the first violation; the server's.
 pub(super) fn verify(connection: &mut Connection, subject: &Subject<'_>) -> Result<Findings, EngineError> {
     let doing = format!("verifying SLOB schema {}", subject.n);
     let mut prober = Prober { connection, subject, doing };
-    // The whole of it is read by this session alone, in the order of the pages, by plans that are known.
+    // This session alone reads everything, in page order, with fixed plans.
     prober.sql(
         "set enable_seqscan = on; set synchronize_seqscans = off; set max_parallel_workers_per_gather = 0; set jit = off",
     )?;
@@ -148,13 +148,13 @@ impl Prober<'_> {
         self.connection.query(sql).map_err(told(&self.doing))
     }
 
-    /// The one row of a query.
+    /// The only row of a query.
     fn row(&mut self, sql: &str) -> Result<Vec<Option<String>>, EngineError> {
         let rows = self.sql(sql)?.rows.into_iter().next();
         rows.ok_or_else(|| self.damaged("the catalog has no row about its tables"))
     }
 
-    /// The one row of a query, as numbers.
+    /// The only row of a query, as numbers.
     fn numbers<const N: usize>(&mut self, sql: &str) -> Result<[u64; N], EngineError> {
         let row = self.row(sql)?;
         self.as_numbers(&row)
@@ -175,7 +175,7 @@ impl Prober<'_> {
         if whether { Ok(()) } else { Err(self.damaged(&what())) }
     }
 
-    /// What the catalog and the files say: pages, storage of the columns, the index.
+    /// Checks catalog and files: pages, storage of the columns, the index.
     fn shape(&mut self) -> Result<[TableFacts; 2], EngineError> {
         let marker = self.subject.marker;
         let name = rows_name(self.subject.n);
@@ -233,7 +233,7 @@ impl Prober<'_> {
             let number = text.and_then(|text| text.parse().ok());
             number.ok_or_else(|| self.damaged(&format!("the catalog answers {row:?} about {name}")))
         };
-        // A table without an index has NULL there.
+        // This is NULL for a table without an index.
         let index_bytes = if row.get(3).is_some_and(Option::is_some) { number(3)? } else { 0 };
         let block = subject.marker.block_bytes;
         Ok(TableFacts {
@@ -245,7 +245,7 @@ impl Prober<'_> {
         })
     }
 
-    /// Every key of 1 to SCALE is in the index once.
+    /// Checks that the index contains every key from 1 to SCALE once.
     fn keys(&mut self) -> Result<(), EngineError> {
         let scale = self.subject.marker.scale;
         self.sql("set enable_seqscan = off; set enable_bitmapscan = off; set enable_indexscan = on; set enable_indexonlyscan = on")?;
@@ -263,7 +263,7 @@ impl Prober<'_> {
         self.holds(out_of_place == 0, || format!("{out_of_place} keys of {name} are duplicate or missing"))
     }
 
-    /// Looks at pages: one row in each, at a place that has nothing to do with its key, of the right length.
+    /// Checks pages: one row on each, of the right length, on a page unrelated to its key.
     fn sample(&mut self) -> Result<Sampled, EngineError> {
         let subject = self.subject;
         let scale = subject.marker.scale;
@@ -297,7 +297,7 @@ impl Prober<'_> {
         self.holds(odd == 0, || {
             format!("{odd} of {rows} rows of {name} have columns that are not {COLUMN_BYTES} bytes long")
         })?;
-        // A sample has up to a third fewer by chance.
+        // By chance a sample may be up to a third smaller.
         let judged = if rows >= SAMPLES * 2 / 3 { scale } else { rows };
         let correlation = scattered(&name, judged, correlation.as_deref())?;
         Ok(Sampled { rows, correlation, dirtied_pages })
@@ -310,8 +310,8 @@ impl Prober<'_> {
         self.holds(rows == wanted, || format!("{} has {rows} rows; {wanted} are expected", scan_name(self.subject.n)))
     }
 
-    /// A range of WORK_UNIT keys touches as many pages of the table: the bitmap of their places says how many. Rows that found no
-    /// room for a version are on pages that were added, and dead entries of the index lead to where they were.
+    /// Checks that a range of WORK_UNIT keys touches as many table pages, counted by a bitmap scan. Row versions that
+    /// found no room are on added pages, and dead index entries still lead to the old ones.
     fn probe(&mut self, table_pages: u64) -> Result<u64, EngineError> {
         let scale = self.subject.marker.scale;
         let width = self.subject.at.work_unit.min(scale);
@@ -334,13 +334,13 @@ impl Prober<'_> {
         Ok(pages)
     }
 
-    /// A count of a plan's node. PostgreSQL 18 writes some with decimals.
+    /// A counter of a plan node. PostgreSQL 18 writes some with decimals.
     fn counted(&self, node: &Value, key: &str) -> Result<u64, EngineError> {
         let count = node[key].as_f64().map(|count| count as u64);
         count.ok_or_else(|| self.damaged(&format!("the server's EXPLAIN output has no {key}")))
     }
 
-    /// The plan of a statement that was executed, with what it did to buffers.
+    /// The plan of an executed statement, with its buffer counters.
     fn explained(&mut self, sql: &str) -> Result<Value, EngineError> {
         let row = self.row(&format!("explain (analyze, buffers, timing off, format json) {sql}"))?;
         let text = row.into_iter().next().flatten().unwrap_or_default();
@@ -350,14 +350,14 @@ impl Prober<'_> {
     }
 }
 
-/// What looking at pages found.
+/// Result of checking pages.
 struct Sampled {
     rows: u64,
     correlation: Figure,
     dirtied_pages: u64,
 }
 
-/// What the catalog says of a table.
+/// What the catalog says about a table.
 #[derive(Default)]
 struct TableFacts {
     pages: u64,
@@ -367,7 +367,7 @@ struct TableFacts {
     index_is_good: bool,
 }
 
-/// The first node of a plan of this type.
+/// The first plan node of this type.
 fn node<'p>(plan: &'p Value, kind: &str) -> Option<&'p Value> {
     if plan["Node Type"].as_str() == Some(kind) {
         return Some(plan);

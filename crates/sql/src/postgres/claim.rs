@@ -1,8 +1,9 @@
-//! Decides which commands may work on a data set at the same time; nothing else claims one.
+//! Decides which commands may work on a data set at the same time. No other module claims one.
 //!
 //! A claim is an advisory lock on the PostgreSQL schema's name, held by a connection that lives as long as the command.
-//! Runs share it; `prepare`, `check` and `destroy` have it alone. A command takes it before it looks at anything that
-//! it acts on. The connection's `application_name` says what holds it since when, which every role may read.
+//! Runs share it; `prepare`, `check` and `destroy` hold it exclusively. A command takes the claim before it reads
+//! anything it acts on. The connection's `application_name`, which every role may read, says what holds the claim and
+//! since when.
 
 use super::conninfo::ConnectOptions;
 use super::layout::Names;
@@ -14,15 +15,15 @@ use assay_run::engine::EngineError;
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
-/// How long a claim waits for its holder: a server process learns of its client's end only after it, and an assay that
-/// follows another at once is not to be refused for that.
+/// How long to wait for another holder. A server process notices only later that its client has ended, and an assay
+/// started right after another must not be refused for that.
 const CLAIM_WAIT: Duration = Duration::from_secs(2);
 const CLAIM_POLL: Duration = Duration::from_millis(20);
 
-/// Claims the data set; the claim ends with the connection that is returned.
+/// Claims the data set; the claim ends with the returned connection.
 ///
 /// # Errors
-/// `Unusable`: somebody else has it, who is named; the server does not answer.
+/// `Unusable`: others hold a claim (the error names them), or the server does not answer.
 pub(super) fn take(options: &ConnectOptions, names: &Names, purpose: Purpose) -> Result<Connection, EngineError> {
     let mut connection = connect(options).map_err(told("connecting"))?;
     hold(&mut connection, names, purpose)?;
@@ -33,7 +34,7 @@ fn hold(connection: &mut Connection, names: &Names, purpose: Purpose) -> Result<
     let (first, second) = key(names.schema());
     let shared = if purpose.shares() { "_shared" } else { "" };
     let doing = "claiming the data set";
-    // A name is cut after 63 bytes: what matters most comes first.
+    // The server cuts the name after 63 bytes, so the most important part comes first.
     let name = format!(
         "select set_config('application_name', 'assay {} since ' || \
          to_char(clock_timestamp() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS\"Z\"') || ', process {}', false)",
@@ -41,7 +42,7 @@ fn hold(connection: &mut Connection, names: &Names, purpose: Purpose) -> Result<
         std::process::id()
     );
     connection.query(&name).map_err(told(doing))?;
-    // It is idle for as long as the work takes; 13 has no such limit.
+    // The connection is idle as long as the work takes. PostgreSQL 13 has no such limit.
     let unlimited = "select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout'";
     connection.query(unlimited).map_err(told(doing))?;
     let claim = format!("select pg_try_advisory_lock{shared}({first}, {second})");
@@ -58,13 +59,13 @@ fn hold(connection: &mut Connection, names: &Names, purpose: Purpose) -> Result<
     }
 }
 
-/// Two keys of 32 bits: the letters ASSA, and the schema's name. Both are local to the database.
+/// Two keys of 32 bits: the letters ASSA, and a hash of the schema's name. Both are local to the database.
 fn key(schema: &str) -> (i32, i32) {
     let second = crc32c::crc32c(schema.as_bytes()).cast_signed();
     (i32::from_be_bytes(*b"ASSA"), second)
 }
 
-/// The granted locks on the key, without a look at any table: functions alone.
+/// Queries the granted locks on the key with functions only, without reading any table.
 fn holders(schema: &str) -> String {
     let (first, second) = key(schema);
     format!(
@@ -76,7 +77,7 @@ fn holders(schema: &str) -> String {
     )
 }
 
-/// The refusal of a data set that somebody uses.
+/// The error for a data set that is in use.
 fn in_use(connection: &mut Connection, names: &Names) -> Result<EngineError, EngineError> {
     let rows = connection
         .query(&format!(
@@ -101,7 +102,7 @@ fn in_use(connection: &mut Connection, names: &Names) -> Result<EngineError, Eng
     )))
 }
 
-/// The holders as an element of a JSON document, for a reading that is taken anyway.
+/// The holders as an element of a JSON document, for inclusion in a reading.
 pub(super) fn holders_json(schema: &str, database: u32) -> String {
     format!(
         "(select coalesce(json_agg(json_build_object('pid', l.pid, 'name', a.application_name)), '[]'::json) {} \
@@ -110,7 +111,7 @@ pub(super) fn holders_json(schema: &str, database: u32) -> String {
     )
 }
 
-/// Those of such a reading that are no series: no load that a run in it could meet.
+/// The holders in such a reading, except series, which put no load on a run.
 pub(super) fn holders_of(json: &Value) -> impl Iterator<Item = (u64, String)> {
     let all = json.as_array().into_iter().flatten();
     all.filter_map(|holder| {

@@ -1,6 +1,6 @@
-//! Removing a data set: its tables, its marker, and the PostgreSQL schema if it was made for it and is empty then.
+//! Removes a data set: its tables, its marker, and the PostgreSQL schema if prepare created it and it is then empty.
 //!
-//! Nothing is dropped that the marker does not name, and never with CASCADE: what somebody built on our tables stops us.
+//! Drops only what the marker names, and never with CASCADE: objects that others built on our tables stop the command.
 
 use super::At;
 use super::layout::{Names, literal};
@@ -13,10 +13,10 @@ use super::wire::Connection;
 use assay_run::dataset::lines::{bytes, count, text};
 use assay_run::engine::{EngineError, Line};
 
-/// What goes, how much it is, and who uses it now.
+/// Lists what would be removed, its size, and who uses it now.
 ///
 /// # Errors
-/// The server's; a standby removes nothing.
+/// The server's; a standby cannot remove anything.
 pub(super) fn going(connection: &mut Connection, names: &Names, ours: &Ours) -> Result<Vec<Line>, EngineError> {
     Server::ask(connection)?.refuse_read_only()?;
     let mut lines = lines(connection, names, ours)?;
@@ -27,10 +27,10 @@ pub(super) fn going(connection: &mut Connection, names: &Names, ours: &Ours) -> 
     Ok(lines)
 }
 
-/// Removes a data set that is claimed.
+/// Removes a claimed data set.
 ///
 /// # Errors
-/// `Unusable`: it is in use, or something depends on it; the server's.
+/// `Unusable`: the data set is in use, or other objects depend on it; the server's.
 pub(super) fn remove(at: &At, mut connection: Connection, ours: &Ours) -> Result<(), EngineError> {
     let names = &at.names;
     let users = users(&mut connection, names)?;
@@ -51,7 +51,7 @@ pub(super) fn remove(at: &At, mut connection: Connection, ours: &Ours) -> Result
     }
     let marked = &ours.marked;
     let all: Vec<u32> = marked.loaded.union(&marked.loading).copied().collect();
-    // To drop a table executes nothing that hangs on it; to change the marker would.
+    // Dropping a table executes no code attached to it, but changing the marker could.
     let mut guard = Guard::stand(&at.options, names, &ours.owner, &[], true)?;
     ours.owner.act(&mut connection)?;
     drop_schemas(names, &mut connection, &all)?;
@@ -63,7 +63,7 @@ pub(super) fn remove(at: &At, mut connection: Connection, ours: &Ours) -> Result
     Ok(())
 }
 
-/// The PostgreSQL schema was made for the data set, and holds nothing else.
+/// Whether the PostgreSQL schema was created for the data set and contains nothing else.
 fn goes_with_it(ours: &Ours) -> bool {
     ours.marked.marker.own.made_schema && ours.marked.foreign.is_empty()
 }
@@ -81,7 +81,7 @@ fn lines(connection: &mut Connection, names: &Names, ours: &Ours) -> Result<Vec<
     let size = size.rows.into_iter().flatten().flatten().next();
     let marked = &ours.marked;
     let schema = match (goes_with_it(ours), marked.marker.own.made_schema) {
-        (true, _) => format!("{} (goes too)", names.schema()),
+        (true, _) => format!("{} (also removed)", names.schema()),
         (false, true) => format!("{} (stays: it contains {})", names.schema(), ours.marked.foreign.join(", ")),
         (false, false) => format!("{} (stays: it existed before)", names.schema()),
     };
@@ -95,10 +95,10 @@ fn lines(connection: &mut Connection, names: &Names, ours: &Ours) -> Result<Vec<
     ])
 }
 
-/// The names of the data set's relations that exist, as a value of type text[].
+/// The names of the data set's existing relations, as a value of type text[].
 fn array(ours: &Ours) -> String {
     let names: Vec<&str> = ours.present.iter().map(String::as_str).collect();
-    // Ours are plain words: nothing in them needs quoting inside an array.
+    // These names are plain words that need no quoting inside an array.
     format!("{}::text[]", literal(&format!("{{{}}}", names.join(","))))
 }
 
@@ -124,7 +124,7 @@ fn users(connection: &mut Connection, names: &Names) -> Result<Vec<String>, Engi
         .collect())
 }
 
-/// Views, functions, constraints and the like that would have to go with our tables.
+/// Views, functions, constraints and other objects that depend on our tables.
 fn dependent(connection: &mut Connection, names: &Names, ours: &Ours) -> Result<Vec<String>, EngineError> {
     let rows = connection
         .query(&format!(

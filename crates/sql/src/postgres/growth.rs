@@ -1,8 +1,8 @@
-//! Tables that are larger than they were laid, and what that does to figures.
+//! Tables that have grown beyond their loaded size, and how that affects figures.
 //!
-//! A row's page has room for three versions. An update that finds no room on it, because the versions before it cannot be
-//! removed yet, puts the new one on a page that is added to the table: the table is no longer one row a page, and from
-//! then on a key's page is somewhere else than it was dealt to.
+//! A page has room for three versions of its row. If older versions cannot be removed yet, an update finds no room and
+//! puts the new version on a page added at the end. The table then no longer has one row per page, and that key is on
+//! another page than the load assigned.
 
 use super::layout::{Names, literal, rows_name};
 use super::marker::Marked;
@@ -10,12 +10,12 @@ use super::own::told;
 use super::wire::Connection;
 use assay_run::engine::{EngineError, Remarks};
 
-/// Growth of a table that is worth a word: beyond a page in a hundred, and a few.
+/// Growth worth reporting: more than one page in a hundred, plus a few.
 fn noteworthy(laid: u64) -> u64 {
     laid + laid / 100 + 16
 }
 
-/// Most pages of a table that still is a data set's.
+/// Most pages that a table of a data set may have.
 pub(super) fn most(laid: u64) -> u64 {
     laid + laid / 10 + 64
 }
@@ -23,13 +23,13 @@ pub(super) fn most(laid: u64) -> u64 {
 /// A table that has grown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Grown {
-    /// For SQL.
+    /// Name for SQL.
     table: String,
     pages: u64,
     laid: u64,
 }
 
-/// The `cf1` tables that have grown.
+/// Finds the `cf1` tables that have grown.
 ///
 /// # Errors
 /// The server's.
@@ -54,12 +54,12 @@ pub(super) fn find(connection: &mut Connection, names: &Names, marked: &Marked) 
     Ok(grown.collect())
 }
 
-/// Whether one has grown too far for a data set.
+/// Whether a table has grown beyond what a data set may have.
 pub(super) fn too_far(grown: &[Grown]) -> bool {
     grown.iter().any(|table| table.pages > most(table.laid))
 }
 
-/// What happened, why, and the command that helps; empty where nothing has grown.
+/// What happened, why, and the command that helps; empty if nothing has grown.
 pub(super) fn told_of(grown: &[Grown]) -> String {
     const NAMED: usize = 8;
     if grown.is_empty() {
@@ -84,28 +84,28 @@ pub(super) fn told_of(grown: &[Grown]) -> String {
     )
 }
 
-/// What the readings of a run show of it: cumulative counts of one server, first and last.
+/// Growth during a run: cumulative counts of one server, from the first and the last reading.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Watched {
     first: Option<Sizes>,
     last: Option<Sizes>,
 }
 
-/// Of one reading.
+/// Sizes from one reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sizes {
     /// Pages of all `cf1` tables.
     pub(super) pages: u64,
-    /// Blocks the database got and had not in its buffers.
+    /// Blocks the database requested and did not find in its buffers.
     pub(super) reads: u64,
 }
 
-/// As identity S11 allows: this part of the reads, and so many bytes.
+/// Tolerances of identity S11: this part of the reads, plus so many bytes.
 const ALLOWED_PART: f64 = 0.02;
 const ALLOWED_BYTES: u64 = 16 << 20;
 
 impl Watched {
-    /// Takes the sizes of a reading.
+    /// Notes the sizes of a reading.
     pub(super) fn note(&mut self, now: Option<Sizes>) {
         if let Some(now) = now {
             self.first.get_or_insert(now);
@@ -113,7 +113,7 @@ impl Watched {
         }
     }
 
-    /// What the record has to say; `version` is the server's.
+    /// Remarks for the record; `version` is the server's.
     pub(super) fn remarks(&self, version: u32, block_bytes: u64) -> Remarks {
         let mut remarks = Remarks::default();
         let (Some(first), Some(last)) = (self.first, self.last) else {

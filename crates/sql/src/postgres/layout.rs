@@ -1,8 +1,8 @@
-//! What a data set is called and made of in a PostgreSQL database.
+//! Names and structure of a data set in a PostgreSQL database.
 //!
-//! Owns names and statements that create; knows no connection. Everything lives in one PostgreSQL schema
-//! (PG_SCHEMA), so that nothing of ours meets anything else's names. `docs/design/postgres-layout.md` says why a row is
-//! what it is.
+//! Defines names and the statements that create objects; uses no connection. Everything is in one PostgreSQL schema
+//! (PG_SCHEMA), so that our names cannot conflict with others. `docs/design/postgres-layout.md` explains the row
+//! layout.
 
 use assay_measure::config::Settings;
 use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS};
@@ -10,19 +10,19 @@ use assay_run::engine::EngineError;
 use assay_run::plan::RedoStress;
 use std::fmt::Write;
 
-/// Most bytes of an identifier (`NAMEDATALEN` - 1); the server would cut a longer one silently.
+/// Most bytes of an identifier (`NAMEDATALEN` - 1); the server silently cuts longer ones.
 const IDENTIFIER_BYTES_MAX: usize = 63;
 
-/// Percent of a page that rows are loaded into: the second row never fits.
+/// Percent of a page filled by a load: a second row never fits.
 pub(super) const FILLFACTOR: u32 = 10;
 
-/// Columns of the filler, by their names.
+/// Names of the filler columns.
 pub(super) fn column_names() -> impl Iterator<Item = String> {
     (2..2 + COLUMNS).map(|column| format!("c{column}"))
 }
 
-/// The columns an update changes, by their numbers: the last two, or all. LITE's are neighbours, since PostgreSQL logs
-/// everything between the first and the last byte that differ: c2 and c20 would be as heavy as all columns.
+/// Numbers of the columns an update changes: the last two, or all. LITE changes neighbours, since PostgreSQL logs
+/// everything between the first and the last changed byte: c2 and c20 would cost as much as all columns.
 pub(super) fn changed_columns(redo: RedoStress) -> std::ops::RangeInclusive<u32> {
     match redo {
         RedoStress::Lite => 19..=20,
@@ -30,25 +30,25 @@ pub(super) fn changed_columns(redo: RedoStress) -> std::ops::RangeInclusive<u32>
     }
 }
 
-/// Types of all columns of a data set and of its marker; all of them are PostgreSQL's own.
+/// Types of all columns of a data set and its marker, all built into PostgreSQL.
 pub(super) const COLUMN_TYPES: &[&str] = &["int4", "int8", "text", "bool", "timestamptz"];
 
-/// Names in the database, quoted where they are for SQL.
+/// Names in the database, quoted when used in SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Names {
     schema: String,
 }
 
 impl Names {
-    /// As the settings say.
+    /// Names from the settings.
     ///
     /// # Errors
-    /// `Usage` for a name that no PostgreSQL schema of a user can have.
+    /// `Usage` for a name that a user's PostgreSQL schema cannot have.
     pub(super) fn new(settings: &Settings) -> Result<Self, EngineError> {
         Self::of_schema(settings.text("PG_SCHEMA"))
     }
 
-    /// In the PostgreSQL schema of this name.
+    /// Names in the PostgreSQL schema of this name.
     pub(super) fn of_schema(schema: &str) -> Result<Self, EngineError> {
         let refuse = |why: &str| {
             Err(EngineError::Usage(format!(
@@ -73,7 +73,7 @@ impl Names {
         Ok(Self { schema: schema.to_owned() })
     }
 
-    /// The PostgreSQL schema, as it is called: for messages and as a value.
+    /// The PostgreSQL schema, unquoted, for messages and as a value.
     pub(super) fn schema(&self) -> &str {
         &self.schema
     }
@@ -83,7 +83,7 @@ impl Names {
         quote(&self.schema)
     }
 
-    /// `cf1` of SLOB schema `n`, for SQL: the rows, one on a page, in random order.
+    /// `cf1` of SLOB schema `n`, for SQL: one row per page, in random order.
     pub(super) fn rows_table(&self, n: u32) -> String {
         self.relation(&rows_name(n))
     }
@@ -93,7 +93,7 @@ impl Names {
         self.relation(&scan_name(n))
     }
 
-    /// Anything of this PostgreSQL schema, for SQL.
+    /// A relation of this PostgreSQL schema, for SQL.
     pub(super) fn relation(&self, name: &str) -> String {
         format!("{}.{}", self.schema_sql(), quote(name))
     }
@@ -103,7 +103,7 @@ impl Names {
         create_table(&self.rows_table(n), storage)
     }
 
-    /// Creates `cf2` of SLOB schema `n`; it has no index, and its key is the row's number.
+    /// Creates `cf2` of SLOB schema `n`. It has no index; its key is the row number.
     pub(super) fn create_scan(&self, n: u32, storage: &Storage) -> String {
         create_table(&self.scan_table(n), storage)
     }
@@ -138,9 +138,9 @@ pub(super) fn index_name(n: u32) -> String {
 /// How tables are stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Storage {
-    /// Tablespace; empty is the database's own.
+    /// Tablespace; empty means the database's default.
     pub(super) tablespace: String,
-    /// Leaves autovacuum on.
+    /// Autovacuum stays on.
     pub(super) autovacuum: bool,
 }
 
@@ -150,8 +150,8 @@ impl Storage {
     }
 }
 
-/// A table of one row a page. Its columns are never compressed and never moved out of line: an update must change this
-/// page and no other relation's. They have no statistics either, since nobody asks for a value of theirs.
+/// Creates a table with one row per page. Its columns are never compressed or moved out of line: an update must change
+/// this page and no page of another relation. They have no statistics, since no query filters on them.
 fn create_table(table: &str, storage: &Storage) -> String {
     let columns: String = column_names().map(|name| format!(", {name} text")).collect();
     let autovacuum = if storage.autovacuum { "" } else { ", autovacuum_enabled = off, toast.autovacuum_enabled = off" };
@@ -165,12 +165,12 @@ fn create_table(table: &str, storage: &Storage) -> String {
     sql
 }
 
-/// Bytes of a heap tuple: header, key, and the columns with the four bytes of length that uncompressed values keep.
+/// Bytes of a heap tuple: header, key, and the columns with the four-byte length of uncompressed values.
 pub(super) const TUPLE_BYTES: u64 = 24 + 8 + (COLUMNS * (COLUMN_BYTES + 4)) as u64;
 
-/// Pages of the B-tree over `rows` keys: leaves of 20-byte entries filled to 90 %, and what is above them.
+/// Pages of a B-tree over `rows` keys: leaves of 20-byte entries filled to 90 %, and the levels above.
 pub(super) fn index_pages(rows: u64, block_bytes: u64) -> u64 {
-    // Header 24, special space 16, a high key; an entry is 16 bytes and 4 of line pointer.
+    // Header 24, special space 16, one high key; an entry takes 16 bytes and a line pointer 4.
     let fit = |percent: u64| ((block_bytes - 24 - 16) * percent / 100 / 20).max(2);
     let mut level = rows.div_ceil(fit(90)).max(1);
     let mut pages = 1 + level;
@@ -181,12 +181,12 @@ pub(super) fn index_pages(rows: u64, block_bytes: u64) -> u64 {
     pages
 }
 
-/// An identifier for SQL.
+/// Quotes an identifier for SQL.
 pub(super) fn quote(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// A text value for SQL, whatever `standard_conforming_strings` is.
+/// Quotes a text value for SQL, independent of `standard_conforming_strings`.
 pub(super) fn literal(text: &str) -> String {
     let quoted = text.replace('\'', "''");
     if quoted.contains('\\') { format!(" E'{}'", quoted.replace('\\', "\\\\")) } else { format!("'{quoted}'") }

@@ -1,8 +1,8 @@
-//! The marker of a data set: two small tables in its PostgreSQL schema that say what assay made there.
+//! The marker of a data set: two small tables in its PostgreSQL schema that describe what assay created there.
 //!
-//! `assay_data_set` has one row: what the data set is. `assay_schemas` has a row for each SLOB schema, `loading` from
-//! before its tables exist until it is loaded and verified. Both change in the transactions that change the tables, so
-//! that a killed prepare leaves nothing that a later one could take for foreign tables.
+//! `assay_data_set` has one row that describes the data set. `assay_schemas` has one row for each SLOB schema:
+//! `loading` from before its tables exist until it is loaded and verified. Both change in the same transactions as the
+//! tables, so a killed prepare leaves nothing that a later one could mistake for foreign tables.
 
 use super::layout::{Names, index_name, literal, rows_name, scan_name};
 use super::own::told;
@@ -17,14 +17,14 @@ const DATA_SET: &str = "assay_data_set";
 const SCHEMAS: &str = "assay_schemas";
 const SCHEMAS_KEY: &str = "assay_schemas_pkey";
 
-/// What only a data set here has.
+/// Marker values that only PostgreSQL data sets have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Own {
-    /// Tablespace; empty is the database's own.
+    /// Tablespace; empty means the database's default.
     pub(super) tablespace: String,
-    /// Autovacuum was left on.
+    /// Autovacuum stays on.
     pub(super) autovacuum: bool,
-    /// The PostgreSQL schema was created with it, so that it goes with it.
+    /// prepare created the PostgreSQL schema, so destroy drops it.
     pub(super) made_schema: bool,
 }
 
@@ -53,14 +53,14 @@ impl crate::marked::Own for Own {
     }
 }
 
-/// What is in the PostgreSQL schema.
+/// What the PostgreSQL schema contains.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// No such schema.
+    /// The schema does not exist.
     Nothing,
-    /// An empty schema; its owner.
+    /// An empty schema with its owner.
     Empty(Owner),
-    /// A data set of ours.
+    /// A data set of assay.
     Ours(Box<Ours>),
 }
 
@@ -69,9 +69,9 @@ pub(super) enum Found {
 pub(crate) struct Ours {
     /// Its marker.
     pub(super) marked: Marked,
-    /// Those of its relations that exist.
+    /// Its relations that exist.
     pub(super) present: BTreeSet<String>,
-    /// Whose it is.
+    /// Who owns it.
     pub(super) owner: Owner,
 }
 
@@ -82,7 +82,7 @@ impl AsRef<Marked> for Ours {
 }
 
 impl Marked {
-    /// Its tables `cf1` and `cf2`, for SQL, of the SLOB schemas that `wanted` picks.
+    /// Its tables `cf1` and `cf2`, for SQL, in the SLOB schemas that `wanted` accepts.
     pub(super) fn tables(&self, names: &Names, wanted: impl Fn(u32) -> bool) -> Vec<String> {
         let loaded = self.loaded.iter().filter(|n| wanted(**n));
         loaded
@@ -93,7 +93,7 @@ impl Marked {
             .collect()
     }
 
-    /// Names of all relations it may consist of, the marker's too.
+    /// Names of all relations it may contain, including the marker's.
     pub(super) fn relations(&self) -> BTreeSet<String> {
         let schemas = self.loaded.union(&self.loading);
         schemas
@@ -103,11 +103,11 @@ impl Marked {
     }
 }
 
-/// Looks at the PostgreSQL schema without touching anything. The connection is in no transaction.
+/// Examines the PostgreSQL schema without changing anything. The connection must not be in a transaction.
 ///
 /// # Errors
-/// `Unusable` for a schema that has content and no marker of ours, one that is not as assay lays it
-/// ([`site::examine`]), a newer format, no privilege; `Damaged` for a marker that says something no assay wrote.
+/// `Unusable` for a schema with content but no marker of assay, one that differs from assay's layout
+/// ([`site::examine`]), a newer format, or a missing privilege; `Damaged` for a marker with values that no assay wrote.
 pub(super) fn find(connection: &mut Connection, names: &Names) -> Result<Found, EngineError> {
     let doing = format!("reading schema {} of the database", names.schema());
     let there = connection
@@ -135,7 +135,7 @@ pub(super) fn find(connection: &mut Connection, names: &Names) -> Result<Found, 
     if !content.contains(DATA_SET) || !content.contains(SCHEMAS) {
         return Err(foreign_schema(names, &content));
     }
-    // Nothing of it is read before the catalog says that reading it executes nobody's code, and it stays so meanwhile.
+    // Read nothing before the catalog shows that reading executes no foreign code; the lock keeps it so.
     site::lock_marker(connection, names).map_err(told(&doing))?;
     let seen = site::examine(connection, names, oid).and_then(|owner| Ok((read(connection, names)?, owner)));
     let ended = connection.query("rollback").map_err(told(&doing));
@@ -193,7 +193,7 @@ fn read(connection: &mut Connection, names: &Names) -> Result<Marked, EngineErro
 }
 
 impl Marker {
-    /// Creates the marker's tables and its one row: part of the transaction that creates the schema.
+    /// Creates the marker's tables and row, within the transaction that creates the schema.
     pub(super) fn create(&self, names: &Names) -> String {
         let (data_set, schemas) = (names.relation(DATA_SET), names.relation(SCHEMAS));
         format!(
@@ -209,7 +209,7 @@ impl Marker {
         )
     }
 
-    /// Replaces the one row; the tables stay.
+    /// Replaces the row and keeps the tables.
     pub(super) fn replace(&self, names: &Names) -> String {
         format!("delete from {}; {}", names.relation(DATA_SET), self.insert(names))
     }
@@ -226,7 +226,7 @@ impl Marker {
     }
 }
 
-/// Notes that SLOB schemas are being loaded: before any table of theirs exists.
+/// Records SLOB schemas as loading, before their tables exist.
 pub(super) fn note_loading(names: &Names, schemas: &[u32]) -> String {
     let values: Vec<String> = schemas.iter().map(|n| format!("({n}, 'loading')")).collect();
     format!(
@@ -236,7 +236,7 @@ pub(super) fn note_loading(names: &Names, schemas: &[u32]) -> String {
     )
 }
 
-/// Notes that a SLOB schema is loaded and verified.
+/// Records a SLOB schema as loaded and verified.
 pub(super) fn note_loaded(names: &Names, n: u32) -> String {
     format!(
         "update {} set state = 'loaded', changed = now() where n = {n} and state = 'loading'",
@@ -244,18 +244,18 @@ pub(super) fn note_loaded(names: &Names, n: u32) -> String {
     )
 }
 
-/// Forgets SLOB schemas whose tables are gone.
+/// Removes SLOB schemas whose tables were dropped.
 pub(super) fn forget(names: &Names, schemas: &[u32]) -> String {
     let list: Vec<String> = schemas.iter().map(u32::to_string).collect();
     format!("delete from {} where n in ({})", names.relation(SCHEMAS), list.join(", "))
 }
 
-/// Drops the marker's tables: the last of a data set.
+/// Drops the marker's tables, the last step of a removal.
 pub(super) fn drop_tables(names: &Names) -> String {
     format!("drop table if exists {}, {}", names.relation(SCHEMAS), names.relation(DATA_SET))
 }
 
-/// Who we are to the server.
+/// Our role on the server.
 pub(super) fn role(connection: &mut Connection) -> String {
     let asked = connection.query("select current_user");
     let name = asked.ok().and_then(|rows| rows.rows.into_iter().flatten().flatten().next());

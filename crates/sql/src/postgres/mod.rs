@@ -1,10 +1,10 @@
 //! PostgreSQL 13 to 18 as a target: `postgres://user@host:port/db`, `temp:postgres[:VERSION]`.
 //!
-//! [`wire`] speaks the protocol, [`conninfo`] says where and who, `temp` starts a throw-away server,
-//! `prepare`, `check` and `destroy` are the data set's life, `claim` says who may work on it at once, `site` that it
-//! executes nobody's code, `engine` runs sessions on it, `stats` reads
-//! the server's views by version, `reads` says where its blocks really came from. `README.md` beside this
-//! file lists privileges, versions and what is written.
+//! [`wire`] implements the protocol, [`conninfo`] resolves connection parameters, and `temp` starts a throw-away
+//! server. `prepare`, `check` and `destroy` manage the data set, `claim` decides who may work on it at the same time,
+//! and `site` verifies that it executes no foreign code. `engine` runs sessions, `stats` reads the server's views by
+//! version, and `reads` finds where blocks really came from. `README.md` beside this file lists privileges, versions
+//! and what is written.
 
 mod attached;
 mod check;
@@ -43,7 +43,7 @@ use prepare::LoadPlan;
 use server::Server;
 use wire::Connection;
 
-/// The parameter that says how long an answer may take.
+/// The parameter that limits the time of an answer.
 const PATIENCE: &str = "PG_ANSWER_TIMEOUT";
 
 /// `postgres://user@host:port/db`.
@@ -51,22 +51,22 @@ const PATIENCE: &str = "PG_ANSWER_TIMEOUT";
 pub struct Postgres;
 
 impl Postgres {
-    /// SLOB on it.
+    /// PostgreSQL as a SLOB target.
     pub const TARGET: &dyn Target = &Self::SLOB;
     pub(crate) const SLOB: SlobOn<Self> = SlobOn(Self);
 }
 
-/// Where a data set is or will be, and how to get there.
+/// Where a data set is or will be, and how to connect.
 #[derive(Clone)]
 pub(crate) struct At {
     place: Place,
     options: ConnectOptions,
     names: Names,
-    /// Keys of a range that a check looks up.
+    /// Number of keys in a range that a check reads.
     work_unit: u64,
 }
 
-/// The version of a throw-away server that is asked for.
+/// Requested version of a throw-away server.
 fn version_of(place: &Place) -> Option<&str> {
     match place {
         Place::Temporary { version, .. } => version.as_deref(),
@@ -86,7 +86,7 @@ impl Jobs for Postgres {
 
     fn interrupt(_: &At, keeper: &mut Connection, working: &[i32], _again: bool) {
         for pid in working {
-            // If it fails the session ends a little later by itself.
+            // If this fails, the session ends by itself a little later.
             let _ = keeper.query(&format!("reset role; select pg_cancel_backend({pid})"));
         }
     }

@@ -1,18 +1,18 @@
-//! Connections of our own: what names mean on them, and what is said where the server refuses.
+//! assay's own connections: how they resolve names, and how they report errors.
 
 use super::conninfo::{self, ConnectOptions};
 use super::wire::{Connection, PgError};
 use crate::place::Place;
 use assay_run::engine::EngineError;
 
-/// Names of functions, operators and tables mean PostgreSQL's own, whatever the role, the database or the URL says:
-/// nobody's schema is searched, and temporary objects come last.
+/// Resolves names to PostgreSQL's own functions, operators and tables, whatever the role, the database or the URL sets:
+/// no other schema is searched, and temporary objects come last.
 pub(super) const PINNED: &str = "set search_path = pg_catalog, pg_temp";
 
-/// How to connect to the server of a place.
+/// Connection options for the server of a place.
 ///
 /// # Errors
-/// `Usage`: its URL says nothing that libpq knows, or there is no server yet.
+/// `Usage`: the URL contains a parameter unknown to libpq, or the server does not run yet.
 pub(super) fn options(place: &Place) -> Result<ConnectOptions, EngineError> {
     let (url, patience) = place.server()?;
     let options = conninfo::options(url, &conninfo::ThisHost)
@@ -20,7 +20,7 @@ pub(super) fn options(place: &Place) -> Result<ConnectOptions, EngineError> {
     Ok(ConnectOptions { patience: patience.clone(), ..options })
 }
 
-/// A connection whose names mean PostgreSQL's own.
+/// A connection that resolves names to PostgreSQL's own objects.
 ///
 /// # Errors
 /// As [`Connection::open`].
@@ -30,7 +30,7 @@ pub(super) fn connect(options: &ConnectOptions) -> Result<Connection, PgError> {
     Ok(connection)
 }
 
-/// Says what was being done when the server refused, and for want of a privilege what to do about it.
+/// Adds to a server error what was being done.
 pub(super) fn told(doing: &str) -> impl Fn(PgError) -> EngineError + '_ {
     move |error| EngineError::Unusable(format!("{doing}: {error}"))
 }

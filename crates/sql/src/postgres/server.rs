@@ -1,6 +1,6 @@
-//! What a server says of itself before anything is done with it: version, rights, limits, room.
+//! What a server reports before assay changes anything: version, rights, limits, space.
 //!
-//! Everything is asked with the rights of any role; what needs more is `None`, and the caller says so.
+//! Any role may run these queries; a value that needs more rights is `None`, and the caller reports that.
 
 use super::layout::literal;
 use super::own::told;
@@ -8,13 +8,13 @@ use super::wire::Connection;
 use assay_run::engine::EngineError;
 use std::path::PathBuf;
 
-/// Oldest and newest major version that is known to work.
+/// Oldest and newest major version known to work.
 pub(super) const VERSIONS: std::ops::RangeInclusive<u32> = 13..=18;
 
-/// Answers of a server.
+/// Facts about a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Server {
-    /// As the server writes it.
+    /// As the server reports it.
     pub(super) version: String,
     /// Major version.
     pub(super) major: u32,
@@ -28,13 +28,13 @@ pub(super) struct Server {
     pub(super) block_bytes: u64,
     /// A standby, or in recovery.
     pub(super) in_recovery: bool,
-    /// Transactions of ours would be read-only.
+    /// Our transactions would be read-only.
     pub(super) read_only: bool,
     /// We may create schemas in the database.
     pub(super) may_create: bool,
-    /// We are superuser, or have the right to checkpoint.
+    /// We are superuser or may run CHECKPOINT.
     pub(super) may_checkpoint: bool,
-    /// Sessions allowed by the server from ordinary roles.
+    /// Sessions that the server allows ordinary roles.
     pub(super) sessions_max: u64,
     /// Sessions in use now.
     pub(super) sessions: u64,
@@ -44,11 +44,11 @@ pub(super) struct Server {
     pub(super) full_page_writes: bool,
     /// `shared_buffers`, bytes.
     pub(super) shared_buffers_bytes: u64,
-    /// `max_wal_size`, bytes: how much log may stay before a checkpoint.
+    /// `max_wal_size`, bytes: log that may accumulate before a checkpoint.
     pub(super) max_wal_bytes: u64,
-    /// Tablespace a table goes to if none is named.
+    /// Default tablespace of a new table.
     pub(super) tablespace: String,
-    /// Where its files are, if we may know.
+    /// Directory of its files, if we may know it.
     pub(super) data_directory: Option<PathBuf>,
 }
 
@@ -77,16 +77,16 @@ const FACTS: &str = "select \
 
 /// Oldest major version that extends a table by several pages at once.
 const EXTENDS_AHEAD: u32 = 16;
-/// Bytes of the ring of buffers that a COPY goes round in.
+/// Bytes of COPY's ring of buffers.
 const COPY_RING_BYTES: u64 = 16 << 20;
 
 impl Server {
-    /// Rows of one page each that are to be copied by one COPY.
+    /// Rows, one per page, to load with one COPY.
     ///
-    /// A COPY that comes round in its ring of buffers writes out the pages it filled before, waits for their log to be
-    /// on disk first, and whoever wants the pages next (the index) reads them back. One that ends before that leaves
-    /// them to the shared buffers, the checkpointer and the log writer. From version 16 a COPY extends its table ahead,
-    /// and what it leaves empty of that would stay within the table: there it must be one.
+    /// A COPY that wraps around its ring of buffers must write out the pages it filled, after waiting for their log to
+    /// reach the disk, and the index build reads them back. A COPY that ends earlier leaves its pages to shared
+    /// buffers, checkpointer and WAL writer. From version 16 on COPY extends the table ahead, and pages it leaves empty
+    /// would stay in the table, so those versions need a single COPY.
     pub(super) fn rows_a_copy(&self) -> u64 {
         if self.major >= EXTENDS_AHEAD {
             return u64::MAX;
@@ -95,10 +95,10 @@ impl Server {
         (ring_bytes / self.block_bytes).max(1)
     }
 
-    /// Asks.
+    /// Queries the server.
     ///
     /// # Errors
-    /// The connection is lost; the version is one assay does not know.
+    /// The connection is lost; the version is not supported.
     pub(super) fn ask(connection: &mut Connection) -> Result<Self, EngineError> {
         let reported = connection.parameter("server_version").unwrap_or("unknown").to_owned();
         let major: u32 =
@@ -135,10 +135,10 @@ impl Server {
         })
     }
 
-    /// Refuses a server that takes no writes.
+    /// Refuses a server that does not accept writes.
     ///
     /// # Errors
-    /// `Unusable`, with the way out.
+    /// `Unusable`, with the remedy.
     pub(super) fn refuse_read_only(&self) -> Result<(), EngineError> {
         if self.in_recovery {
             return Err(EngineError::Unusable(
@@ -154,17 +154,17 @@ impl Server {
     }
 }
 
-/// A tablespace somebody asked for.
+/// A requested tablespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tablespace {
-    /// Its directory; none is inside the data directory.
+    /// Its directory; `None` if inside the data directory.
     pub(super) directory: Option<PathBuf>,
 }
 
-/// Looks a tablespace up.
+/// Looks up a tablespace.
 ///
 /// # Errors
-/// `Unusable`: there is none of this name, or we may not create in it.
+/// `Unusable`: it does not exist, or we may not create in it.
 pub(super) fn tablespace(connection: &mut Connection, name: &str) -> Result<Tablespace, EngineError> {
     let rows = connection
         .query(&format!(
@@ -179,7 +179,7 @@ pub(super) fn tablespace(connection: &mut Connection, name: &str) -> Result<Tabl
             "the server has no tablespace {name}: create it, or name another tablespace with TABLESPACE"
         )));
     };
-    // Everybody may create in the tablespace of the database.
+    // Everybody may create in the database's default tablespace.
     if may.as_deref() != Some("t") && own.as_deref() != Some("t") {
         return Err(EngineError::Unusable(format!(
             "this role may not create objects in tablespace {name}: have a superuser run GRANT CREATE ON TABLESPACE \

@@ -1,8 +1,8 @@
-//! Whether a data set is exactly what assay lays, by PostgreSQL's catalog alone: asked before anything of it is read.
+//! Checks by PostgreSQL's catalog alone, before reading any of it, that a data set is exactly what assay creates.
 //!
-//! Whatever hangs on a table (triggers, rules, policies, expressions, types) is code of the table's owner, and runs with
-//! the rights of whoever touches the table. So nothing is touched that has any of it, everything must belong to the
-//! role that owns the marker, and who is somebody else acts as that role as far as the server lets him.
+//! Everything attached to a table (triggers, rules, policies, expressions, types) is code of the table's owner, and
+//! runs with the rights of whoever uses the table. So assay uses no table that has any of these. All objects must
+//! belong to the role that owns the marker. A session of another role acts as the owner if the server allows it.
 
 use super::conninfo::ConnectOptions;
 use super::layout::{COLUMN_TYPES, Names, literal, quote};
@@ -10,21 +10,21 @@ use super::own::{connect, told};
 use super::wire::{Connection, PgError};
 use assay_run::engine::EngineError;
 
-/// The relations of a data set, by their names.
+/// Names of a data set's relations.
 const OURS: &str = "^(assay_data_set|assay_schemas|assay_schemas_pkey|cf[12]_[1-9][0-9]*|i_cf1_[1-9][0-9]*)$";
 const INDEXES: &str = "^(assay_schemas_pkey|i_cf1_[1-9][0-9]*)$";
 const TABLES: &str = "^cf[12]_[1-9][0-9]*$";
 
-/// Findings that are named; the rest is counted.
+/// Number of findings that are named; the rest are only counted.
 const NAMED: usize = 5;
 
-/// Longest wait for somebody who changes the tables: his command ends, or ours.
+/// Longest wait for another command that changes the tables; after that, ours gives up.
 const LOCK_TIMEOUT: &str = "10s";
 
-/// To whom a data set belongs, and what that means for us.
+/// Who owns a data set, and what that means for us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Owner {
-    /// Of the marker, and so of everything.
+    /// Owner of the marker, and so of everything.
     pub(super) role: String,
     /// Not the role that logged in.
     pub(super) other: bool,
@@ -33,7 +33,7 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// For the report.
+    /// Text for the report.
     pub(super) fn describe(&self) -> String {
         match (self.other, self.may_act) {
             (false, _) => format!("{} (ours)", self.role),
@@ -42,12 +42,12 @@ impl Owner {
         }
     }
 
-    /// The statement that makes a session act as the owner; nothing where it is the owner, or may not.
+    /// The statement that makes a session act as the owner; `None` if it is the owner or may not.
     pub(super) fn acting(&self) -> Option<String> {
         (self.other && self.may_act).then(|| format!("set role {}", quote(&self.role)))
     }
 
-    /// The same for a session that has logged in.
+    /// Makes a logged-in session act as the owner.
     ///
     /// # Errors
     /// The server's.
@@ -60,10 +60,10 @@ impl Owner {
     }
 }
 
-/// Examines the data set in the schema with this object identifier. The caller holds a lock on the marker's tables.
+/// Examines the data set in the schema with this OID. The caller holds a lock on the marker's tables.
 ///
 /// # Errors
-/// `Unusable`, which names what is not as assay lays it and whose it is; the server's.
+/// `Unusable`, naming the objects that differ from assay's layout and their owners; the server's.
 pub(super) fn examine(connection: &mut Connection, names: &Names, schema: &str) -> Result<Owner, EngineError> {
     let owner = owner(connection, names, schema)?;
     let found = connection
@@ -98,17 +98,17 @@ pub(super) fn examine(connection: &mut Connection, names: &Names, schema: &str) 
     )))
 }
 
-/// Whose the marker is.
+/// The owner of the marker.
 fn owner(connection: &mut Connection, names: &Names, schema: &str) -> Result<Owner, EngineError> {
     let marker =
         format!("pg_class o on r.oid = o.relowner where o.relnamespace = {schema} and o.relname = 'assay_data_set'");
     owner_of(connection, names, &marker)
 }
 
-/// Whose an empty schema is: what is made in it is to be its owner's, who could take it away.
+/// The owner of an empty schema. Objects created there must belong to that role, which could drop them anyway.
 ///
 /// # Errors
-/// It has just gone; the server's.
+/// The schema was just dropped; the server's.
 pub(super) fn owner_of_schema(connection: &mut Connection, names: &Names, schema: &str) -> Result<Owner, EngineError> {
     let schema = format!("pg_namespace o on r.oid = o.nspowner where o.oid = {schema}");
     owner_of(connection, names, &schema)
@@ -149,10 +149,10 @@ fn ours(schema: &str) -> String {
     )
 }
 
-/// What nothing of a data set may be: each returns what it is and whose. Functions and operators are PostgreSQL's own,
-/// since the session searches no other schema.
+/// Queries for forbidden objects; each returns a description and the owner. They use PostgreSQL's own functions and
+/// operators, since the session searches no other schema.
 const QUESTIONS: &[&str] = &[
-    // A view, a partitioned or foreign table in the place of a table; another way to store it.
+    // A view, a partitioned or foreign table in place of a table; another access method.
     "select pg_describe_object('pg_class'::regclass, c.oid, 0) as what, c.relowner as whose from ours c, it \
      where c.relkind <> case when c.relname ~ it.indexes then 'i' else 'r' end \
      or c.relam <> (select a.oid from pg_am a where a.amname = case when c.relkind = 'i' then 'btree' else 'heap' end) \
@@ -165,7 +165,7 @@ const QUESTIONS: &[&str] = &[
      join pg_trigger t on t.tgrelid = c.oid join pg_proc f on f.oid = t.tgfoid",
     "select pg_describe_object('pg_rewrite'::regclass, r.oid, 0), c.relowner from ours c \
      join pg_rewrite r on r.ev_class = c.oid where c.relkind = 'r'",
-    // Its children are read and updated with it.
+    // Children are read and updated with their parent.
     "select pg_describe_object('pg_class'::regclass, i.inhrelid, 0) || ' that inherits from ' || \
      pg_describe_object('pg_class'::regclass, i.inhparent, 0), k.relowner from pg_inherits i \
      join pg_class k on k.oid = i.inhrelid \
@@ -179,14 +179,14 @@ const QUESTIONS: &[&str] = &[
     "select pg_describe_object('pg_constraint'::regclass, k.oid, 0), c.relowner from ours c \
      join pg_constraint k on k.conrelid = c.oid \
      where k.contype <> 'n' and not (k.contype = 'p' and c.relname = 'assay_schemas')",
-    // An index of somebody else's; an expression, a condition or an operator class in one of ours.
+    // A foreign index; an expression, a condition or an operator class in one of ours.
     "select pg_describe_object('pg_class'::regclass, i.indexrelid, 0), x.relowner from ours c \
      join pg_index i on i.indrelid = c.oid join pg_class x on x.oid = i.indexrelid \
      where x.oid not in (select oid from ours) or i.indexprs is not null or i.indpred is not null \
      or exists (select from pg_opclass o where o.oid = any(i.indclass) and o.opcnamespace <> 'pg_catalog'::regnamespace)",
     "select pg_describe_object('pg_statistic_ext'::regclass, s.oid, 0), s.stxowner from ours c \
      join pg_statistic_ext s on s.stxrelid = c.oid",
-    // What an unqualified name could mean if somebody searched this schema.
+    // Objects an unqualified name could resolve to if a session searched this schema.
     "select pg_describe_object('pg_proc'::regclass, f.oid, 0), f.proowner from pg_proc f, it where f.pronamespace = it.schema",
     "select pg_describe_object('pg_operator'::regclass, o.oid, 0), o.oprowner from pg_operator o, it \
      where o.oprnamespace = it.schema",
@@ -196,10 +196,10 @@ const QUESTIONS: &[&str] = &[
      where n.connamespace = it.schema",
 ];
 
-/// Begins a transaction whose locks keep the marker as it is while it is looked at.
+/// Begins a transaction whose locks keep the marker unchanged while it is examined.
 ///
 /// # Errors
-/// The server's: no such table, no right to read it, somebody changes it.
+/// The server's: no such table, no right to read it, or another command changes it.
 pub(super) fn lock_marker(connection: &mut Connection, names: &Names) -> Result<(), PgError> {
     let locked = connection.query(&format!(
         "begin; set local lock_timeout = '{LOCK_TIMEOUT}'; lock table {}, {} in access share mode",
@@ -207,28 +207,28 @@ pub(super) fn lock_marker(connection: &mut Connection, names: &Names) -> Result<
         names.relation("assay_schemas")
     ));
     if locked.is_err() {
-        // The connection may be gone; then so is the transaction.
+        // If the connection is lost, so is the transaction.
         let _ = connection.query("rollback");
     }
     locked.map(drop)
 }
 
-/// Keeps the tables of another role's data set as they were examined: as long as it lives, nobody can give them
-/// triggers, rules or policies, nor put others in their place.
+/// Keeps the tables of another role's data set as they were examined: while it lives, nobody can add triggers, rules or
+/// policies to them, or replace them.
 #[derive(Debug)]
 pub(super) struct Guard(Option<Connection>);
 
 impl Guard {
-    /// Of a data set of our own.
+    /// For a data set of our own.
     pub(super) fn none() -> Self {
         Self(None)
     }
 
-    /// Locks the marker and these tables (quoted, with their schema), then examines again. Nothing is done where the
-    /// data set is our own: what hangs on it is our own code.
+    /// Locks the marker and these tables (quoted, with their schema), then examines again. Does nothing for a data set
+    /// of our own, since code attached to it is ours.
     ///
     /// # Errors
-    /// As [`examine`]; the server has no room for so many locks.
+    /// As [`examine`]; the server's lock table is too small.
     pub(super) fn stand(
         options: &ConnectOptions,
         names: &Names,
@@ -244,7 +244,7 @@ impl Guard {
         let mode = if writes { "row exclusive" } else { "access share" };
         let mut all = vec![names.relation("assay_data_set"), names.relation("assay_schemas")];
         all.extend_from_slice(tables);
-        // It waits in its transaction for as long as the command takes.
+        // The connection stays in its transaction as long as the command takes.
         connection
             .query(
                 "select set_config(name, '0', false) from pg_settings \
@@ -275,7 +275,7 @@ impl Guard {
         }
     }
 
-    /// Lets go.
+    /// Releases the locks.
     pub(super) fn end(&mut self) {
         if let Some(connection) = self.0.take() {
             connection.close();

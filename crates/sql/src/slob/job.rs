@@ -1,4 +1,4 @@
-//! Sessions that load or read SLOB schemas side by side: the first failure ends all, and a request to stop ends what they wait for.
+//! Sessions that load or read SLOB schemas side by side: the first failure ends all, and a request to stop cancels what they wait for.
 
 use crate::checked::Findings;
 use crate::threads::gather;
@@ -9,30 +9,30 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-/// Between two looks at whether the server lives.
+/// Interval between two checks that the server is alive.
 const LIFE: Duration = Duration::from_secs(5);
 
-/// What a server does in its own way for sessions that work side by side.
+/// What each server does in its own way for parallel sessions.
 pub(crate) trait Jobs: Sized + 'static {
     /// Where the data set is or will be.
     type At: Clone + Send + Sync + 'static;
-    /// A session that makes, reads and notes.
+    /// The main session, which creates, reads and records.
     type Session;
-    /// One that works beside it.
+    /// A worker session beside it.
     type Worker;
-    /// How the server knows it.
+    /// The server's identifier of a session.
     type Id: Copy + Send;
 
-    /// After a request to stop, sessions that go on for so long are left alone; `None`: they are waited for.
+    /// After a request to stop, sessions that run for longer than this are left behind; `None`: assay waits for them.
     const LEFT_AFTER: Option<Duration> = None;
 
     fn id(worker: &Self::Worker) -> Self::Id;
 
-    /// Ends what these wait for, as far as the server does so: called at every tick until they have ended, `again` from the second
-    /// time on.
+    /// Cancels what these sessions wait for, if the server can do so. Called at every tick until they have ended, with
+    /// `again` from the second call on.
     fn interrupt(at: &Self::At, keeper: &mut Self::Session, working: &[Self::Id], again: bool);
 
-    /// The server answers.
+    /// Whether the server answers.
     ///
     /// # Errors
     /// `Unusable`: it does not.
@@ -45,23 +45,23 @@ pub(crate) trait Jobs: Sized + 'static {
     }
 }
 
-/// What sessions share that work through SLOB schemas. It outlives a command that gives up a server which is gone.
+/// State shared by the sessions that work through SLOB schemas. It outlives a command that gives up a lost server.
 pub(crate) struct Job<D: Jobs, W> {
     pub(crate) at: D::At,
-    /// What it is done by: the plan of a load, the marker of a check.
+    /// The plan of a load, or the marker of a check.
     pub(crate) what: W,
-    /// For people, and how many bytes there are to do.
+    /// Name of the phase, for progress, and its total in bytes.
     phase: (&'static str, u64),
     schemas: Vec<u32>,
     done_bytes: AtomicU64,
     next: AtomicUsize,
-    /// A thread failed, or the user wants to stop: nobody starts anything more.
+    /// A thread failed, or the user wants to stop: no session starts anything more.
     ended: AtomicBool,
-    /// Its sessions, by thread.
+    /// The running sessions, by thread.
     working: Mutex<Vec<(usize, D::Id)>>,
 }
 
-/// What a session of a job does: connects, and works on a schema.
+/// What a session of a job does: connect, and process a schema.
 type Begin<D, W> = fn(&Job<D, W>) -> Result<<D as Jobs>::Worker, EngineError>;
 type Each<D, W> = fn(&Job<D, W>, &mut <D as Jobs>::Worker, u32) -> Result<Findings, EngineError>;
 
@@ -79,7 +79,7 @@ impl<D: Jobs, W: Send + Sync + 'static> Job<D, W> {
         })
     }
 
-    /// Whether a session has a reason to go on.
+    /// Whether a session should go on.
     ///
     /// # Errors
     /// `Interrupted`: another one has failed, or the user wants to stop.
@@ -87,12 +87,12 @@ impl<D: Jobs, W: Send + Sync + 'static> Job<D, W> {
         if self.ended.load(Ordering::Acquire) { Err(EngineError::Interrupted) } else { Ok(()) }
     }
 
-    /// So many bytes are done.
+    /// Adds bytes to the progress.
     pub(crate) fn done(&self, bytes: u64) {
         self.done_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Works through the schemas by so many sessions.
+    /// Processes the schemas with so many sessions.
     ///
     /// # Errors
     /// The first failure; `Interrupted` once the user wants to stop.
@@ -113,7 +113,7 @@ impl<D: Jobs, W: Send + Sync + 'static> Job<D, W> {
                 if done.is_err() {
                     job.ended.store(true, Ordering::Release);
                 }
-                // Nobody may wait any more.
+                // The receiver may already be gone.
                 let _ = tell.send(done);
             });
         }
@@ -129,12 +129,12 @@ impl<D: Jobs, W: Send + Sync + 'static> Job<D, W> {
                 let since: &Instant = ending.get_or_insert_with(Instant::now);
                 let working: Vec<D::Id> = locked(&self.working).iter().map(|(_, id)| *id).collect();
                 D::interrupt(&self.at, keeper, &working, again);
-                // A statement that nobody could end goes on in the server without us.
+                // A statement that could not be cancelled goes on in the server without us.
                 if D::LEFT_AFTER.is_some_and(|time| since.elapsed() >= time) {
                     return Err(EngineError::Interrupted);
                 }
             }
-            // One that gives no sign of life is not waited for.
+            // A server that shows no sign of life is given up.
             if looked.elapsed() >= LIFE {
                 D::alive(keeper).inspect_err(|_| gone = true)?;
                 looked = Instant::now();
@@ -149,7 +149,7 @@ impl<D: Jobs, W: Send + Sync + 'static> Job<D, W> {
         let mut worker = begin(self)?;
         locked(&self.working).push((thread, D::id(&worker)));
         let done = self.through(&mut worker, each);
-        // Its number may soon be another's.
+        // The server may soon reuse the number.
         locked(&self.working).retain(|(other, _)| *other != thread);
         D::close(worker);
         done

@@ -1,4 +1,4 @@
-//! Loading a data set: what all servers say of it.
+//! Loading a data set: the output that all servers share.
 
 use crate::checked::Findings;
 use crate::marked::Own;
@@ -7,10 +7,10 @@ use assay_run::dataset::lines::{decimal, text};
 use assay_run::engine::{EngineError, Line};
 use std::time::Instant;
 
-/// Loads by `work`, has the server write by `write_out` what that left in its memory, so that the first run does not, and sums up.
+/// Loads with `work`, has the server write its dirty pages with `write_out`, so that the first run does not have to, and sums up.
 ///
 /// # Errors
-/// Those of `work`; a server that does not write out is told about.
+/// Those of `work`; a failed `write_out` only adds a note.
 pub(crate) fn summed_up<S, X: Own>(
     plan: &Wanted<X>,
     keeper: &mut S,

@@ -1,4 +1,4 @@
-//! The life of SLOB's data set, the same on every server. Each server's own part is its [`Dialect`].
+//! The life cycle of SLOB's data set, the same on every server. Each server implements [`Dialect`].
 
 mod check;
 mod job;

@@ -10,25 +10,25 @@ use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Started, 
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 
-/// What a server does in its own way.
+/// What each server does in its own way.
 pub(crate) trait Dialect: Jobs + std::fmt::Debug + Sync {
-    /// Of the URL: its scheme and its form.
+    /// Scheme and form of the URL.
     const NAME: &'static str;
     const FORM: &'static str;
     const PARAMS: &'static [ParamDef];
-    /// The parameter that says how long an answer may take.
+    /// The parameter that limits the time of an answer.
     const ANSWER_TIMEOUT: &'static str;
     /// As [`Target::temporary`] and [`Target::server_params`].
     const TEMPORARY: &'static [&'static str] = &[];
     const SERVER_PARAMS: &'static [&'static str] = &[];
 
-    /// What only its data sets have.
+    /// Marker values that only its data sets have.
     type Own: Own;
     /// A data set that was found.
     type Found: AsRef<Marked<Self::Own>>;
-    /// A claim, with the session that works under it. It lasts until it is dropped.
+    /// A claim with the session that works under it; ends when dropped.
     type Held: Send + 'static;
-    /// Everything a load has decided.
+    /// The full plan of a load.
     type LoadPlan;
 
     /// As [`Target::start`].
@@ -50,25 +50,25 @@ pub(crate) trait Dialect: Jobs + std::fmt::Debug + Sync {
 
     fn open(at: &Self::At) -> Result<Self::Session, EngineError>;
 
-    /// `None` where there is nothing to claim.
+    /// `None` if nothing can be claimed.
     fn claim(at: &Self::At, purpose: Purpose) -> Result<Option<Self::Held>, EngineError>;
 
     fn session(held: &mut Self::Held) -> &mut Self::Session;
 
-    /// Says good-bye, where a server should hear it.
+    /// Closes a session on servers that expect a proper logoff.
     fn leave(session: Self::Session) {
         drop(session);
     }
 
-    /// The same, of a claim.
+    /// Ends a claim in the same way.
     fn end(held: Self::Held) {
         drop(held);
     }
 
-    /// The data set there, after a look at whether the server is one that assay knows.
+    /// The data set in this place, after checking that assay supports the server.
     fn find(session: &mut Self::Session, at: &Self::At) -> Result<Option<Self::Found>, EngineError>;
 
-    /// The refusal of a place without a data set.
+    /// The error for a place without a data set.
     fn nothing(at: &Self::At) -> EngineError;
 
     fn plan(
@@ -78,7 +78,7 @@ pub(crate) trait Dialect: Jobs + std::fmt::Debug + Sync {
         schemas: u32,
     ) -> Result<Self::LoadPlan, EngineError>;
 
-    /// For people and for JSON.
+    /// Lines for text and JSON output.
     fn plan_lines(plan: &Self::LoadPlan) -> Vec<Line>;
 
     fn load(
@@ -89,7 +89,7 @@ pub(crate) trait Dialect: Jobs + std::fmt::Debug + Sync {
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError>;
 
-    /// What a check of all its SLOB schemas found.
+    /// Checks all its SLOB schemas.
     fn check(
         at: &Self::At,
         found: &Self::Found,
@@ -99,7 +99,7 @@ pub(crate) trait Dialect: Jobs + std::fmt::Debug + Sync {
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError>;
 
-    /// What goes with it, and what stays.
+    /// What a destroy removes, and what stays.
     fn going(session: &mut Self::Session, at: &Self::At, found: &Self::Found) -> Result<Vec<Line>, EngineError>;
 
     fn remove(at: &Self::At, held: Self::Held, found: &Self::Found) -> Result<(), EngineError>;
@@ -119,14 +119,14 @@ pub(crate) trait Dialect: Jobs + std::fmt::Debug + Sync {
 pub(crate) struct SlobOn<D>(pub(crate) D);
 
 impl<D: Dialect> SlobOn<D> {
-    /// Where a location leads, with an ear for this request to stop.
+    /// The place a location names, with the patience of the settings and this request to stop.
     pub(crate) fn at(&self, location: &str, settings: &Settings, stop: &Stop) -> Result<(Place, D::At), EngineError> {
         let place = Place::new(location)?.patient(settings, D::ANSWER_TIMEOUT, stop);
         let at = self.0.at(&place, settings)?;
         Ok((place, at))
     }
 
-    /// The same, where what is done is never long.
+    /// The same, in a phase that must be short.
     fn brief(&self, location: &str, settings: &Settings, what: &'static str) -> Result<(Place, D::At), EngineError> {
         let (place, at) = self.at(location, settings, &Stop::of_process())?;
         place.brief(what);
@@ -140,7 +140,7 @@ impl<D: Dialect> SlobOn<D> {
     }
 }
 
-/// What is read of a data set that this command has not claimed.
+/// Reads a data set that this command has not claimed.
 fn unclaimed<D: Dialect, T>(at: &D::At, read: impl FnMut() -> Result<T, EngineError>) -> Result<T, EngineError> {
     settled(read, || D::claim(at, Purpose::Series))
 }

@@ -1,14 +1,14 @@
-//! The directory of a throw-away server, held by descriptors for as long as its keeper lives.
+//! The directory of a throw-away server, held open by descriptors as long as its keeper lives.
 //!
 //! ```text
-//! assay-NAME-1a2b3c4d.mark     ours: what is left without its keeper is known by it (assay_run::left)
-//! assay-NAME-1a2b3c4d/         ours: the server's user may pass through and change nothing
+//! assay-NAME-1a2b3c4d.mark     ours: identifies what a lost keeper left behind (assay_run::left)
+//! assay-NAME-1a2b3c4d/         ours: the server's user may traverse it but change nothing
 //!   server.log                 ours: the server's programs get it as a descriptor
-//!   data/                      the server's user's: its data and the socket
+//!   data/                      owned by the server's user: its data and the socket
 //! ```
 //!
-//! As root we follow no name below `data`, since its owner may change any at any time: what is to be written there is
-//! written by a process of his, what is read there goes through [`assay_run::owned`].
+//! As root, assay follows no path below `data`, since its owner may replace any entry at any time. A process of that
+//! user writes what is needed there; [`assay_run::owned`] reads.
 
 use super::owner::Owner;
 use super::settings::complaint;
@@ -24,35 +24,34 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The server's own, within the directory.
+/// The server's own subdirectory.
 pub(crate) const DATA: &str = "data";
-/// What the server says, within the directory.
+/// Log file of the server's programs.
 const LOG: &str = "server.log";
-/// Of the log's end that is looked at for why the server gave up.
+/// Bytes at the end of the log that are searched for why the server gave up.
 const LOG_BYTES: u64 = 64 << 10;
-/// Of a file of the server's that is read.
+/// Most bytes read from one of the server's files.
 const READ_BYTES: u64 = 4096;
-/// Longest for processes of the server's user to stop making files while they are removed.
+/// How long to retry a removal while processes of the server's user still create files.
 const REMOVAL: Duration = Duration::from_secs(2);
 const TICK: Duration = Duration::from_millis(10);
 
-/// How a server shows that it takes connections.
+/// How a server shows that it accepts connections.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ready {
-    /// A file in its data has this word on a line.
+    /// A line of a file contains this word.
     Line {
-        /// In `data`.
+        /// Path within `data`.
         file: String,
-        /// From 1.
+        /// Counted from 1.
         line: usize,
         word: String,
     },
-    /// What it says has this word.
+    /// The log contains this word.
     Log { word: String },
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct Den {
     path: PathBuf,
@@ -60,12 +59,12 @@ pub(super) struct Den {
     mark: Mark,
     directory: OwnedFd,
     log: File,
-    /// Of the user whose files are in `data`.
+    /// User who owns the files in `data`.
     uid: u32,
 }
 
 impl Den {
-    /// Makes it all; what a failure leaves is removed again.
+    /// Creates everything; after a failure, removes what was created.
     pub(super) fn make(path: &Path, owner: Option<&Owner>) -> io::Result<Self> {
         let base = owned::hold_directory(path.parent().unwrap_or(Path::new("/")))?;
         let mark = Mark::put_in(base.try_clone()?, path, Kind::Directory)?;
@@ -73,7 +72,7 @@ impl Den {
         let (directory, log) = match made {
             Ok(made) => made,
             Err(error) => {
-                // The error that led here is the one to tell.
+                // Report the error that led here, not this one.
                 let _ = mark.take_away();
                 return Err(error);
             }
@@ -95,7 +94,7 @@ impl Den {
         }
     }
 
-    /// `data` to the server's user, and his group the way to it.
+    /// Gives `data` to the server's user, and lets that user's group traverse the directory.
     fn give_away(&self, owner: Option<&Owner>) -> io::Result<()> {
         mkdirat(&self.directory, DATA, Mode::RWXU)?;
         let Some(owner) = owner else {
@@ -108,7 +107,7 @@ impl Den {
         Ok(fchmod(&self.directory, Mode::RWXU | Mode::XGRP)?)
     }
 
-    /// Where its data is, for the server's own processes.
+    /// Path of the data, for the server's own processes.
     pub(super) fn data(&self) -> PathBuf {
         self.path.join(DATA)
     }
@@ -118,7 +117,7 @@ impl Den {
         self.log.try_clone()
     }
 
-    /// What the log says of why the server gave up, on lines with one of these words.
+    /// The log lines that say why the server gave up: those with one of these words.
     pub(super) fn complaint(&self, words: &[String]) -> String {
         match self.said() {
             Ok(bytes) => complaint(&String::from_utf8_lossy(&bytes), words),
@@ -126,7 +125,7 @@ impl Den {
         }
     }
 
-    /// The end of what its programs have said.
+    /// The end of the log.
     fn said(&self) -> io::Result<Vec<u8>> {
         let length = self.log.metadata()?.len();
         let from = length.saturating_sub(LOG_BYTES);
@@ -136,7 +135,7 @@ impl Den {
         Ok(bytes)
     }
 
-    /// Whether the server says itself that it takes connections.
+    /// Whether the server reports that it accepts connections.
     pub(super) fn is_ready(&self, ready: &Ready) -> bool {
         match ready {
             Ready::Line { file, line, word } => {
@@ -150,15 +149,15 @@ impl Den {
         }
     }
 
-    /// Removes it all, the mark last.
+    /// Removes everything, the mark last.
     pub(super) fn remove(self) -> io::Result<()> {
         let inside = owned::through(&self.directory);
         let begun = Instant::now();
-        // The library's removal follows no link, and works relative to what it holds.
+        // `remove_dir_all` follows no link and works relative to open descriptors.
         while let Err(error) = std::fs::remove_dir_all(inside.join(DATA)) {
             match error.kind() {
                 ErrorKind::NotFound => break,
-                // A process that ends may make a last file.
+                // A process that is ending may still create a file.
                 _ if begun.elapsed() < REMOVAL => std::thread::sleep(TICK),
                 _ => return Err(error),
             }
@@ -180,13 +179,13 @@ fn name(path: &Path) -> io::Result<&Path> {
     name.ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "it has no name"))
 }
 
-/// The directory itself, with an empty log; gone again after an error.
+/// Creates the directory with an empty log; removes it again after an error.
 fn directory(base: &OwnedFd, path: &Path) -> io::Result<(OwnedFd, File)> {
     let name = name(path)?;
     mkdirat(base, name, Mode::RWXU)?;
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let made = openat(base, name, OFlags::RDONLY | flags, Mode::empty()).and_then(|held| {
-        // Whoever owns the base can put another in its place.
+        // The owner of the base directory could have replaced it.
         if fstat(&held)?.st_uid != rustix::process::geteuid().as_raw() {
             return Err(rustix::io::Errno::PERM);
         }

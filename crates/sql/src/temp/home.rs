@@ -1,4 +1,4 @@
-//! Where a throw-away server lives: a private directory on a file system that was chosen.
+//! Where a throw-away server lives: a private directory on a file system that the user can choose.
 
 use super::Brand;
 use super::den::DATA;
@@ -9,25 +9,25 @@ use assay_run::engine::EngineError;
 use assay_run::host::random_u32;
 use std::path::PathBuf;
 
-/// Longest path of a socket (`sun_path` of unix(7), with its last zero).
+/// Longest path of a socket: `sun_path` of unix(7) without its terminating zero.
 const SOCKET_PATH_BYTES: usize = 107;
 /// A place for a server.
 #[derive(Clone, Debug)]
 pub(crate) struct Home {
-    /// What it consists of.
+    /// The database product.
     brand: Brand,
     /// An existing directory: the one named by the parameter, else `TMPDIR`, else `/var/tmp`.
     pub(crate) base: PathBuf,
-    /// The file system it is on.
+    /// The file system that contains it.
     pub(crate) facts: DeviceFacts,
 }
 
 impl Home {
-    /// The base directory that was chosen, checked: it is there and the server's user can get to it.
+    /// Chooses the base directory, and checks that it exists and the server's user can reach it.
     pub(crate) fn choose(brand: Brand, named: &str, owner: Option<&Owner>) -> Result<Self, EngineError> {
         let (base, what) = match (named, std::env::var_os("TMPDIR")) {
             ("", Some(place)) if !place.is_empty() => (PathBuf::from(place), "TMPDIR"),
-            // For what is large and temporary: /tmp may be memory.
+            // A directory for large temporary files: /tmp may be in memory.
             ("", _) => (PathBuf::from("/var/tmp"), "the directory"),
             (named, _) => (PathBuf::from(named), brand.directory),
         };
@@ -46,12 +46,12 @@ impl Home {
         Ok(Self { brand, base, facts })
     }
 
-    /// How directories of servers in it are called: this, and a number.
+    /// Prefix of the servers' directory names; a number follows.
     pub(crate) fn prefix(&self) -> String {
         format!("assay-{}-", self.brand.temp)
     }
 
-    /// A new name in it, for a server whose socket has this name in its data.
+    /// Path of a new directory, for a server whose socket has this name within its data.
     pub(crate) fn directory(&self, socket: &str) -> Result<PathBuf, EngineError> {
         let directory = self.base.join(format!("{}{:08x}", self.prefix(), random_u32()));
         let socket = directory.join(DATA).join(socket);
@@ -68,7 +68,7 @@ impl Home {
         Ok(directory)
     }
 
-    /// The file system in words.
+    /// The file system, as text.
     pub(crate) fn file_system(&self) -> String {
         let kind = known(&self.facts.fs_type);
         let device = known(&self.facts.kernel_name);

@@ -1,9 +1,9 @@
 //! The process that keeps a throw-away server: it creates the server, waits, and removes it.
 //!
-//! It is this program once more, in a process group of its own, and holds the reading end of a pipe whose other end
-//! only the program that asked for the server has. However that one ends, the pipe ends with it: then the server is
-//! stopped and its directory removed. The server's processes in turn are asked to shut down by the kernel if the
-//! keeper is killed ([`become_server`]); then only the directory stays, and the next start names it ([`Den`]).
+//! The keeper is another process of this program, in a process group of its own. It reads a pipe whose other end only
+//! the requesting program holds. However that program ends, the pipe closes; then the keeper stops the server and
+//! removes its directory. If the keeper is killed, the kernel asks the server's processes to shut down
+//! ([`become_server`]); then only the directory stays, and the next start reports it ([`Den`]).
 
 use super::den::{Den, Ready};
 use super::owner::Owner;
@@ -18,88 +18,88 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// First argument of this program where it is to be a keeper.
+/// First argument of this program when it runs as a keeper.
 pub const KEEP: &str = "server-keep";
-/// First argument of this program where it is to become a program of the server.
+/// First argument of this program when it is to execute a program of the server.
 pub const BECOME: &str = "server-become";
-/// Between two looks at a process.
+/// Interval between two checks of a process.
 const TICK: Duration = Duration::from_millis(10);
-/// A server that is up is looked at less often.
+/// Interval between two checks of a running server.
 const WATCH: Duration = Duration::from_millis(200);
-/// Longest start: crash-free and empty, so this is generous.
+/// Longest start. An empty server needs no recovery, so this is generous.
 const START: Duration = Duration::from_secs(120);
-/// What a keeper is asked for.
+/// Request to a keeper.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Request {
-    /// To be made, for us and the server's user alone, and removed at the end.
+    /// Directory to create, accessible only to us and the server's user, and to remove at the end.
     pub(crate) directory: PathBuf,
-    /// Whose it is to be, if not ours.
+    /// Its owner, if not us.
     pub(crate) owner: Option<Owner>,
-    /// Makes its data: a program and its arguments.
+    /// Command that creates the data: a program and its arguments.
     pub(crate) make: Vec<String>,
-    /// Is the server: a program and its arguments.
+    /// Command that runs the server: a program and its arguments.
     pub(crate) serve: Vec<String>,
-    /// A file in its data and what is added to it before the server starts.
+    /// A file in the data, and the text to append before the server starts.
     pub(crate) conf: Option<(String, String)>,
-    /// Variables with names that begin so are about other servers.
+    /// Prefixes of environment variables that concern other servers.
     pub(crate) foreign_variables: Vec<String>,
     pub(crate) ready: Ready,
-    /// How it is told to end, the gentlest way first. The kernel tells it the first way if we are killed.
+    /// Ways to stop the server, the gentlest first. If the keeper is killed, the kernel uses the first one.
     pub(crate) shutdown: Vec<Shutdown>,
-    /// Words of the lines of its log that say why it gave up; the first goes without saying.
+    /// Words in log lines that say why the server gave up; the first word is left out of the message.
     pub(crate) complaints: Vec<String>,
 }
 
-/// A way to end a server.
+/// A way to stop a server.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub(crate) struct Shutdown {
-    /// For people.
+    /// Name for messages.
     pub(crate) name: String,
     pub(crate) signal: i32,
-    /// Longest wait before the next way.
+    /// Longest wait before the next way is tried.
     pub(crate) patience_s: u64,
 }
 
-/// What a keeper says, a line of JSON each.
+/// Messages of a keeper, one line of JSON each.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Said {
-    /// Its data is made.
+    /// The data was created.
     Made {
         /// How long that took.
         made_s: f64,
     },
-    /// The server takes connections.
+    /// The server accepts connections.
     Ready {
-        /// From its start.
+        /// Time since the start.
         start_s: f64,
-        /// Its first process.
+        /// The first process.
         pid: u32,
     },
-    /// The server did not start, or it ended by itself; why.
+    /// The server did not start, or ended by itself.
     Failed {
-        /// For people.
+        /// The reason, for messages.
         why: String,
     },
-    /// Nothing is left.
+    /// Everything was removed.
     Gone {
-        /// For the shutdown and the removal.
+        /// Time for the shutdown and the removal.
         stop_s: f64,
-        /// What was needed: a way of shutdown, `killed`, `ended by itself`, `not started`.
+        /// How it ended: a way of shutdown, `killed`, `ended by itself`, `not started`.
         how: String,
     },
-    /// Something is left.
+    /// Something could not be removed.
     Left {
-        /// What, and why.
+        /// What was left, and why.
         why: String,
     },
 }
 
-/// A command that runs this program once more as `role`.
+/// A command that runs this program again as `role`.
 pub(super) fn again(role: &str) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     if cfg!(test) {
-        // Within this crate's tests this program is their harness: one of its tests plays the part.
+        // In this crate's tests this program is the test harness, and one of its tests plays the role.
         command.args(["--exact", "temp::tests::plays_its_part", "--nocapture"]).env("ASSAY_PLAYS", role);
     } else {
         command.arg(role);
@@ -107,9 +107,9 @@ pub(super) fn again(role: &str) -> io::Result<Command> {
     Ok(command)
 }
 
-/// Is a keeper: takes a request from standard input, tells on standard output, and ends when the former ends.
+/// Runs as a keeper: reads a request from standard input, reports on standard output, and ends when standard input ends.
 ///
-/// Call it from the main thread, with INT, TERM and HUP not ending the process: whoever asked for the server decides.
+/// Call it from the main thread, with INT, TERM and HUP blocked or ignored: the requesting program decides when to end.
 pub fn keep() {
     let mut input = BufReader::new(io::stdin());
     let mut line = String::new();
@@ -125,7 +125,7 @@ pub fn keep() {
     };
     let (sender, end) = channel();
     std::thread::spawn(move || {
-        // A byte asks for an orderly end; the end of the pipe alone means that nobody waits for one.
+        // A byte requests an orderly end; if the pipe just closes, nobody waits for one.
         let asked = matches!(input.read(&mut [0]), Ok(1));
         let _ = sender.send(asked);
     });
@@ -134,7 +134,7 @@ pub fn keep() {
 
 fn tell(said: &Said) {
     if let Ok(line) = serde_json::to_string(said) {
-        // A line of its own whatever else is on it; nobody may be left to read it.
+        // Start a new line, whatever was printed before. The reader may be gone, so errors are ignored.
         let _ = io::stdout().write_all(format!("\n{line}\n").as_bytes());
         let _ = io::stdout().flush();
     }
@@ -143,7 +143,7 @@ fn tell(said: &Said) {
 struct Keeper {
     request: Request,
     end: Receiver<bool>,
-    /// The end has come: whether a message requested it.
+    /// Set once the end has come: whether a byte requested it.
     asked: Option<bool>,
     server: Option<Child>,
 }
@@ -161,7 +161,7 @@ impl Keeper {
         let served = self.serve(&den);
         if let Err(why) = served {
             tell(&Said::Failed { why });
-            // The directory holds the log: it stays until whoever asked has looked.
+            // Keep the directory with the log until the requesting program has read it.
             while self.asked.is_none() {
                 self.pause(WATCH);
             }
@@ -174,7 +174,7 @@ impl Keeper {
         }
     }
 
-    /// Waits a little for the end; true once it has come.
+    /// Waits for the end for at most this time; true once it has come.
     fn pause(&mut self, timeout: Duration) -> bool {
         if self.asked.is_some() {
             return true;
@@ -187,7 +187,7 @@ impl Keeper {
         self.asked.is_some()
     }
 
-    /// Makes the data, starts the server and waits for the end; an error if either does not come up, or goes.
+    /// Creates the data, starts the server and waits for the end. An error if a step fails or the server ends by itself.
     fn serve(&mut self, den: &Den) -> Result<(), String> {
         let begun = Instant::now();
         if !self.make_data(den)? {
@@ -223,7 +223,7 @@ impl Keeper {
         den.complaint(&self.request.complaints)
     }
 
-    /// Makes the server's data; false if the end came first.
+    /// Creates the server's data; false if the end came first.
     fn make_data(&mut self, den: &Den) -> Result<bool, String> {
         let mut command = self.command(den, &self.request.make, Signal::KILL.as_raw(), None)?;
         let called = called(&self.request.make);
@@ -233,7 +233,7 @@ impl Keeper {
                 break status;
             }
             if self.pause(TICK) {
-                // Its own processes end when their pipes to it do.
+                // Its child processes end when their pipes to it close.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Ok(false);
@@ -245,8 +245,8 @@ impl Keeper {
         Ok(true)
     }
 
-    /// A program of the server, as its user, with its words in the log; ended by `signal` if we are killed. Before it
-    /// begins, its user adds `conf` to that file.
+    /// A command that runs a program of the server as its user, with output to the log. The kernel sends it `signal` if
+    /// the keeper is killed. Before it starts, its user appends `conf` to that file.
     fn command(
         &self,
         den: &Den,
@@ -292,7 +292,7 @@ impl Keeper {
         }
     }
 
-    /// Stops the server: gently if somebody waits for it, else at once; killed if it does not listen.
+    /// Stops the server: gently if somebody waits for it, else at once. Kills it if it does not react.
     fn stop(&mut self) -> String {
         let Some(mut server) = self.server.take() else {
             return "not started".to_owned();
@@ -306,7 +306,7 @@ impl Keeper {
                 continue;
             };
             let patience = Duration::from_secs(way.patience_s);
-            // It is not reaped yet, so the number is still its own.
+            // It has not been reaped, so the process number is still its own.
             let _ = kill_process(pid, signal);
             let begun = Instant::now();
             while begun.elapsed() < patience {
@@ -322,7 +322,7 @@ impl Keeper {
     }
 }
 
-/// The program of a command, without its directory.
+/// The program name of a command, without the directory.
 fn called(words: &[String]) -> String {
     let name = words.first().and_then(|program| Path::new(program).file_name());
     name.unwrap_or_default().to_string_lossy().into_owned()
@@ -332,19 +332,19 @@ fn exited(child: &mut Child) -> Result<Option<ExitStatus>, String> {
     child.try_wait().map_err(|error| error.to_string())
 }
 
-/// As what a program of the server runs.
+/// Settings of a process that executes a program of the server.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct Part {
     owner: Option<Owner>,
-    /// What the kernel sends it when the keeper dies.
+    /// Signal that the kernel sends when the keeper dies.
     signal: i32,
-    /// A file of this user's, and what to add to it.
+    /// A file of this user, and the text to append.
     conf: Option<(PathBuf, String)>,
 }
 
-/// Becomes a program of the server: `part` as the keeper put it, then the program and its arguments. Gives up the
-/// rights of root for good, asks the kernel to end the program with its keeper, and executes it. Returns only if
-/// that fails.
+/// Turns this process into a program of the server. `part` holds the keeper's settings; the program and its arguments
+/// follow. Drops root privileges for good, asks the kernel to end the program with its keeper, and executes it. Returns
+/// only on failure.
 #[must_use]
 pub fn become_server(part: &str, command: &[std::ffi::OsString]) -> String {
     let keeper = rustix::process::getppid();
@@ -364,12 +364,12 @@ pub fn become_server(part: &str, command: &[std::ffi::OsString]) -> String {
             return format!("becoming user {}: {error}", owner.name);
         }
     }
-    // Set after the change of user, which clears it.
+    // Must follow the change of user, which clears the setting.
     let asked = set_parent_process_death_signal(Signal::from_named_raw(part.signal));
     if let Err(error) = asked {
         return format!("asking the kernel to stop the server with its keeper: {error}");
     }
-    // It may have died before the kernel was asked.
+    // The keeper may have died before this setting took effect.
     if rustix::process::getppid() != keeper {
         return "the keeper is gone".to_owned();
     }

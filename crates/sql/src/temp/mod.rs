@@ -1,8 +1,8 @@
 //! A throw-away server from installed programs: `temp:NAME[:VERSION]`.
 //!
-//! Its data is made in a private directory (`den`), it listens on a private socket and no port, and it is gone with
-//! the command that asked for it, however that ends (`keeper`). As root it belongs to another user (`owner`). The
-//! folder of a database says which programs make and serve it, with which settings.
+//! `den` creates the data in a private directory. The server listens on a private socket and no port. `keeper` removes
+//! the server with the command that requested it, however that command ends. Under root another user owns the server
+//! (`owner`). Each database's folder chooses the programs that create and run it, and their settings.
 
 mod den;
 pub(crate) mod home;
@@ -32,14 +32,14 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Between two looks at a stop request.
+/// Interval between two checks of a stop request.
 const TICK: Duration = Duration::from_millis(50);
-/// Longest start, data on a slow disk included.
+/// Longest start, including creating the data on a slow disk.
 const START: Duration = Duration::from_secs(300);
-/// Longest end: every way of the keeper's shutdown, and the removal of large files.
+/// Longest end: every way of shutdown, and the removal of large files.
 const END: Duration = Duration::from_secs(60);
 
-/// The schemas that a server is started for, and its sessions.
+/// Number of schemas a server is started for, and of its sessions.
 pub(crate) fn load(settings: &Settings) -> (u64, u64) {
     let schemas = settings.whole("SCHEMAS").unwrap_or(DEFAULT_SCHEMAS.into());
     let threads = settings.whole("THREADS_PER_SCHEMA").unwrap_or(1);
@@ -47,39 +47,39 @@ pub(crate) fn load(settings: &Settings) -> (u64, u64) {
     (schemas, sessions.unwrap_or(schemas.saturating_mul(threads)))
 }
 
-/// What is told of a server that would be started below there.
+/// Plan lines of a server that would be started in that place.
 pub(crate) fn planned(home: &Home, needed_bytes: u64, lines: impl FnOnce(&str) -> Vec<Line>) -> Vec<Line> {
     let mut lines = lines(&format!("{}/{}...", home.base.display(), home.prefix()));
     lines.push(count("server_needed_bytes", "Approximate space needed there, bytes", needed_bytes));
     lines
 }
 
-/// What a database is called where its servers are thrown away.
+/// Names of a database product for its throw-away servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Brand {
-    /// What follows `temp:`.
+    /// The name after `temp:`.
     pub(crate) temp: &'static str,
-    /// For people.
+    /// Display name.
     pub(crate) called: &'static str,
-    /// The user whom its packages make for it.
+    /// The user that its packages create for it.
     pub(crate) user: &'static str,
-    /// The parameter that names the place of its directory.
+    /// The parameter that sets the base directory.
     pub(crate) directory: &'static str,
 }
 
-/// What people are told of a server, before and after it is there.
+/// Information about a server, for the plan and after its start.
 pub(crate) struct Shown<'a> {
     /// The database and its version.
     pub(crate) server: String,
     pub(crate) programs: &'a Path,
     pub(crate) directory: String,
-    /// What it needs to be private.
+    /// Settings it needs to be private.
     pub(crate) own_settings: String,
     pub(crate) settings_given: String,
 }
 
 impl Shown<'_> {
-    /// One line each.
+    /// One line for each item.
     pub(crate) fn lines(self, home: &Home, owner: Option<&Owner>) -> Vec<Line> {
         let programs = self.programs.display().to_string();
         let mut lines = vec![
@@ -105,23 +105,23 @@ pub(crate) fn seconds(key: &'static str, label: &str, value: f64) -> Line {
     Line { key, label: label.to_owned(), value: LineValue::Decimal(value) }
 }
 
-/// A server that runs, by its keeper.
+/// A running server and its keeper.
 #[derive(Debug)]
 pub(crate) struct Server {
     brand: Brand,
     keeper: Child,
-    /// While it is open the server lives.
+    /// The server lives while this is open.
     pipe: Option<ChildStdin>,
     said: Receiver<Said>,
-    /// How long it took to make its data.
+    /// Time to create the data.
     pub(crate) made_s: f64,
-    /// And from its start until it took connections.
+    /// Time from the start until it accepted connections.
     pub(crate) start_s: f64,
     ended: bool,
 }
 
 impl Server {
-    /// Has a keeper make it; `making` is what people see meanwhile.
+    /// Has a keeper create the server; `making` is shown meanwhile.
     pub(crate) fn start(
         brand: Brand,
         request: &Request,
@@ -137,7 +137,7 @@ impl Server {
             .map_err(cannot)?
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // Ctrl-C on a terminal is for us: we end the server when we are done with it.
+            // Ctrl-C on a terminal is only for us: we stop the server when we no longer need it.
             .process_group(0)
             .spawn()
             .map_err(cannot)?;
@@ -193,11 +193,11 @@ impl Server {
         }
     }
 
-    /// Has it stopped and removed; what is told of that.
+    /// Has the keeper stop and remove the server; returns lines about that.
     fn end_it(&mut self) -> Result<Vec<Line>, EngineError> {
         self.ended = true;
         if let Some(mut pipe) = self.pipe.take() {
-            // A keeper that is gone does not read it.
+            // A dead keeper does not read it.
             let _ = pipe.write_all(b".");
         }
         let mut lines = Vec::new();
@@ -214,7 +214,7 @@ impl Server {
                 Ok(_) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) if begun.elapsed() > END => {
-                    // Its death is the server's (see `become_server`).
+                    // The server dies with the keeper (see `become_server`).
                     let _ = self.keeper.kill();
                     problem = Some(format!("the server did not stop within {END:?}"));
                     break;
@@ -241,7 +241,7 @@ impl Running for Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if !self.ended {
-            // Who drops it without asking does not want to know.
+            // A caller that only drops it does not need the result.
             let _ = self.end_it();
         }
     }

@@ -6,22 +6,22 @@ use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The user everybody has for what must not have any rights.
+/// The conventional user without privileges.
 const FALLBACK: &str = "nobody";
 
-/// Bit of a directory in which only owners rename: everybody's `/tmp`.
+/// Mode bit of a directory, such as `/tmp`, in which only owners may rename entries.
 const STICKY: u32 = 0o1000;
 
 /// A user of this host.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 pub(crate) struct Owner {
-    /// For people.
+    /// Name for messages.
     pub(crate) name: String,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
 }
 
-/// Who the server is to run as: somebody else where we are root, else ourselves (`None`).
+/// The user that runs the server: another user if we are root, else ourselves (`None`).
 pub(crate) fn of_server(brand: Brand) -> Result<Option<Owner>, EngineError> {
     if !rustix::process::geteuid().is_root() {
         return Ok(None);
@@ -37,7 +37,7 @@ pub(crate) fn of_server(brand: Brand) -> Result<Option<Owner>, EngineError> {
     })
 }
 
-/// A user of the list in `/etc/passwd`.
+/// Finds a user in the text of `/etc/passwd`.
 fn find(users: &str, wanted: &str) -> Option<Owner> {
     users.lines().find_map(|line| {
         let mut fields = line.split(':');
@@ -48,7 +48,7 @@ fn find(users: &str, wanted: &str) -> Option<Owner> {
     })
 }
 
-/// Checks that the server's user can get to a place (`what` names it): each directory above it lets him through.
+/// Checks that every directory above a place lets the server's user through; `what` names the place in messages.
 pub(crate) fn reaches(brand: Brand, owner: Option<&Owner>, place: &Path, what: &str) -> Result<(), EngineError> {
     let Some(owner) = owner else {
         return Ok(());
@@ -78,8 +78,8 @@ pub(crate) fn reaches(brand: Brand, owner: Option<&Owner>, place: &Path, what: &
     Ok(())
 }
 
-/// The place without links, once nobody but root and the server's user can put something else in its way: what is
-/// started there obeys the files it finds, as the server's user. Nothing to check where we are not root.
+/// The place with links resolved, after checking that only root and the server's user can replace it: programs started
+/// there trust the files they find, with the rights of the server's user. Nothing to check if we are not root.
 pub(super) fn trusted(owner: Option<&Owner>, place: PathBuf, what: &str) -> Result<PathBuf, EngineError> {
     let Some(owner) = owner else {
         return Ok(place);

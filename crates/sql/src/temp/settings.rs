@@ -1,12 +1,12 @@
-//! The requested settings, and what a server's log says about those it did not take.
+//! The requested settings, and the server's log lines about settings it did not accept.
 
 use assay_run::engine::EngineError;
 
 /// Name and value of a setting.
 pub(crate) type Setting = (String, String);
 
-/// Settings of a list `NAME=VALUE; NAME='VALUE with ; in it'`, in their order; the last of a name wins.
-/// `option` is how it was asked for, `ours` what the server must have its own way, each with the reason.
+/// Parses a list `NAME=VALUE; NAME='VALUE with ; in it'`, keeping its order; the last value of a name wins. `option` is
+/// the option's name, and `ours` the settings that cannot be changed, each with the reason.
 pub(crate) fn parse(list: &str, option: &str, ours: &[(&str, &str)]) -> Result<Vec<Setting>, EngineError> {
     let mut settings: Vec<Setting> = Vec::new();
     for part in parts(list) {
@@ -27,7 +27,7 @@ pub(crate) fn parse(list: &str, option: &str, ours: &[(&str, &str)]) -> Result<V
     Ok(settings)
 }
 
-/// Parts between semicolons outside quotes.
+/// Splits at semicolons outside quotes.
 fn parts(list: &str) -> Vec<&str> {
     let (mut parts, mut begin, mut quoted) = (Vec::new(), 0, false);
     for (at, c) in list.char_indices() {
@@ -52,8 +52,8 @@ fn unquote(value: &str) -> String {
     }
 }
 
-/// The lines of a server's log that say why it gave up, from one of these words on; the first word goes without
-/// saying. Without such a line the last lines.
+/// The lines of a server's log that say why it gave up, starting at one of these words; the first word is left out. If
+/// no line matches, the last lines.
 pub(crate) fn complaint(log: &str, words: &[String]) -> String {
     let first = words.first().map_or("", String::as_str);
     let of = |line: &str| {
@@ -71,7 +71,7 @@ pub(crate) fn complaint(log: &str, words: &[String]) -> String {
     if told.is_empty() { "nothing".to_owned() } else { told.join("; ") }
 }
 
-/// Settings for people: `name=value, name=value`.
+/// Settings as text: `name=value, name=value`.
 pub(crate) fn listed(settings: &[Setting]) -> String {
     let each: Vec<String> = settings
         .iter()

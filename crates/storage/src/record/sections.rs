@@ -124,13 +124,13 @@ fn before(page: &mut Sections, info: &StorageInfo) {
         page.wrapped(
             &format!("{}: ", before.job),
             &format!(
-                "preconditioning ({}) of {} in {} s, steady state {}: filled {} time(s) at {} MiB/s; random writes of \
+                "preconditioning ({}) of {} in {} s, steady state {}: filled {} at {} MiB/s; random writes of \
                  {} in rounds of {} s: {} per second; the last {} rounds differ by {} %, slope {} %.",
                 before.method,
                 size(before.written_over_bytes),
                 number(&before.elapsed_s, 1),
                 if before.attained { "reached" } else { "not reached" },
-                before.fills_count,
+                many(before.fills_count, "time"),
                 rates(&before.fill_mib_per_s),
                 size(before.block_bytes),
                 number(&before.round_s, 1),

@@ -7,13 +7,13 @@ use assay_run::dataset::rows::COLUMN_BYTES;
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
 
-/// The rows of a range; `into` is empty, or names a variable of a procedure.
+/// Selects a range of rows; `into` is empty or names a procedure's variable.
 pub(super) fn select_sql(schema: u32, into: &str, range: &str) -> String {
     let rows = rows_table(schema);
     format!("select count(c2){into} from {rows} force index ({INDEX}) where custid between {range}")
 }
 
-/// Changes the rows of a range; `value` is the text of the new value of the n-th column that changes.
+/// Updates a range of rows; `value` is the expression for the n-th changed column.
 pub(super) fn update_sql(plan: &Plan, schema: u32, value: impl Fn(usize) -> String, range: &str) -> String {
     let columns = changed_columns(plan.redo_stress).iter().enumerate();
     let set: Vec<String> = columns.map(|(n, column)| format!("c{column} = {}", value(n))).collect();
@@ -21,12 +21,12 @@ pub(super) fn update_sql(plan: &Plan, schema: u32, value: impl Fn(usize) -> Stri
     format!("update {rows} force index ({INDEX}) set {} where custid between {range}", set.join(", "))
 }
 
-/// The rows of the scan table.
+/// Reads the rows of the scan table.
 pub(super) fn scan_sql(schema: u32, into: &str) -> String {
     format!("select count(c2){into} from {}", scan_table(schema))
 }
 
-/// What a session can do with one schema.
+/// The prepared statements for one schema.
 pub(super) struct Calls {
     pub(super) schema: u32,
     pub(super) select: Call,
@@ -35,7 +35,7 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Prepares what the plan needs and makes sure that the server performs it as it should.
+    /// Prepares the statements of the plan, and verifies that the server executes them as intended.
     pub(super) fn prepare(connection: &mut Connection, plan: &Plan, schema: u32) -> Result<Self, EngineError> {
         let select = |range: &str| select_sql(schema, "", range);
         let update = |value: &str, range: &str| update_sql(plan, schema, |_| value.to_owned(), range);
@@ -59,23 +59,23 @@ impl Calls {
     }
 }
 
-/// Ways in which a server may read a range of so many keys by the index.
+/// Ways to read a range of so many keys through the index.
 fn by_index(width: u32) -> Vec<String> {
     let mut ways = vec![format!("range {INDEX}")];
     if width == 1 {
-        // A range of one row is a look-up of one value to some servers: the same pages of the same index.
+        // Some servers treat a range of one row as a lookup by value: the same pages of the same index.
         ways.push(format!("ref {INDEX}"));
     }
     ways
 }
 
-/// With so many texts as long as a column, then numbers.
+/// Prepares a statement whose parameters are so many column-length texts, followed by numbers.
 fn prepared(connection: &mut Connection, sql: &str, (texts, numbers): (usize, usize)) -> Result<Call, EngineError> {
     let statement = connection.prepare(sql).map_err(told("preparing a statement"))?;
     Ok(Call::execute(statement.id, (texts, COLUMN_BYTES as u8), numbers))
 }
 
-/// The server performs a statement by one of these ways of access and index.
+/// Verifies that the server uses one of these access types and indexes.
 fn plan_is(connection: &mut Connection, sql: &str, wanted: &[String]) -> Result<(), EngineError> {
     let rows = connection.rows(&format!("explain format=traditional {sql}")).map_err(told("asking for a plan"))?;
     let row = rows.into_iter().next().unwrap_or_default();

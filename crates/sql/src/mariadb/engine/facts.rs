@@ -1,4 +1,4 @@
-//! Facts of a run: what the server is and how it is set.
+//! Facts of a run: the server and its settings.
 
 use super::super::conn::{Connection, told};
 use super::super::marker::Marked;
@@ -8,8 +8,8 @@ use assay_measure::facts;
 use assay_measure::snapshot::Fact;
 use assay_run::engine::EngineError;
 
-/// Settings of the server that a reader of the report needs (slob-method 3.4), by the names of the facts; of two names, the
-/// second is what later versions or MySQL call it.
+/// Server settings that a reader of the report needs (slob-method 3.4), by the names of the facts. If there are two
+/// names, later versions or MySQL use the second.
 const SETTINGS: [(&str, &str); 16] = [
     ("server_buffer_pool_bytes", "innodb_buffer_pool_size"),
     ("server_flush_log_at_commit", "innodb_flush_log_at_trx_commit"),
@@ -29,14 +29,14 @@ const SETTINGS: [(&str, &str); 16] = [
     ("server_performance_schema", "performance_schema"),
 ];
 
-/// What a report tells first of the server.
+/// The settings a report shows first.
 pub(crate) const TOLD: &str = "\
     server_version server_host database server_buffer_pool_bytes io_mode_achieved server_doublewrite \
     server_flush_log_at_commit server_log_file_bytes server_binary_log server_sync_binlog server_native_aio \
     server_io_capacity server_adaptive_hash_index server_change_buffering server_checksum server_isolation \
     server_performance_schema io_timing_achieved plan connection_encrypted";
 
-/// What the server, the data set and the sessions are.
+/// Facts about the server, the data set and the sessions.
 ///
 /// # Errors
 /// The server does not answer.
@@ -124,7 +124,7 @@ fn commits(flush_log: &str) -> &'static str {
     }
 }
 
-/// How the connection to the server is protected.
+/// How the connection to the server is encrypted.
 pub(crate) fn encrypted(control: &mut Connection) -> String {
     let status = control.rows("show session status like 'Ssl\\_%'");
     let value = |name: &str| {

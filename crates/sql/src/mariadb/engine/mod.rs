@@ -1,5 +1,5 @@
-//! Sessions of a run: a connection each, every operation a prepared statement with its own start and end;
-//! or, with LOOP=server, slices of operations that the server performs by itself.
+//! Sessions of a run: one connection each. Every operation is a prepared statement with its own start and end time;
+//! with LOOP=server, the server performs slices of operations by itself.
 
 mod calls;
 pub(super) mod facts;
@@ -36,7 +36,7 @@ pub(super) struct MariaEngine {
     batched: bool,
     /// LOOP=server.
     in_server: bool,
-    /// Its slices are performed by procedures, which go with the run.
+    /// Procedures perform the slices; they are dropped with the run.
     stored: bool,
     /// The session that holds the claim.
     claim: u32,
@@ -94,15 +94,16 @@ pub(super) fn open(
     Ok(Box::new(engine))
 }
 
-/// The data set as it is now that it is claimed: what was seen before may have been another.
+/// Reads the data set again under the claim, since it may have been replaced meanwhile.
 fn claimed(control: &mut Connection, database: &str, plan: &Plan) -> Result<Marked, EngineError> {
     let marked = marker::find(control, database)?.ok_or_else(|| super::nothing_here(database))?;
     marked.refuse_changed(plan, &format!("database {database}"), "page")?;
     Ok(marked)
 }
 
-/// Threads for so many sessions: one for many where not each session can have a CPU, for a switch of threads for each
-/// answer costs more than all else. Slices of operations need a thread that waits for them.
+/// Number of threads for so many sessions. If there are fewer CPUs than sessions, one thread serves many, because a
+/// thread switch for each answer would cost more than everything else. Slices need one thread per session, since it
+/// blocks.
 fn threads((shared, asked): (bool, usize), sessions: usize, cpus: usize) -> usize {
     match (shared, asked) {
         (false, _) => sessions,
@@ -218,10 +219,10 @@ impl Engine for MariaEngine {
     }
 }
 
-/// A run that could not begin leaves nothing either.
+/// A run that could not start leaves nothing behind either.
 impl Drop for MariaEngine {
     fn drop(&mut self) {
-        // Nobody is left to be told; the next prepare or destroy finds what stays.
+        // Errors are ignored; the next prepare or destroy finds what is left.
         let _ = self.close();
     }
 }

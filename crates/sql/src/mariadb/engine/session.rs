@@ -16,10 +16,10 @@ use assay_run::engine::{EngineError, Op, OpError};
 use assay_run::plan::Plan;
 use std::os::fd::BorrowedFd;
 
-/// First and last.
+/// First and last key.
 type Keys = (u64, u64);
 
-/// What the server is asked at once.
+/// One request to the server.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Begin,
@@ -32,23 +32,23 @@ enum Step {
 /// An operation under way.
 #[derive(Clone, Copy, Debug, Default)]
 struct Doing {
-    /// One after the other: what follows an error is not to be done.
+    /// Steps in order; after an error the rest is skipped.
     steps: [Option<Step>; 4],
-    /// The one that was asked last.
+    /// Index of the last requested step.
     at: usize,
-    /// Of which schema, by place.
+    /// Index of the schema's statements.
     calls: usize,
     rows: u64,
-    /// It changes rows, and then whether it ends its transaction.
+    /// `None` for an operation that only reads; else whether it ends its transaction.
     commit: Option<bool>,
 }
 
 /// One session: its connection, its statements, its transaction.
 pub(in crate::mariadb) struct Session {
-    /// From 1.
+    /// Counted from 1.
     pub(super) number: u32,
     pub(super) connection: Option<Connection>,
-    /// Of each schema used so far: its own, perhaps the hot one.
+    /// Statements of each schema used so far: the session's own, and possibly the hot one.
     calls: Vec<Calls>,
     begin: Call,
     commit: Call,
@@ -56,12 +56,12 @@ pub(in crate::mariadb) struct Session {
     in_transaction: bool,
     pub(super) counted: Counted,
     content: Vec<u8>,
-    /// Why it cannot continue.
+    /// Why the session cannot continue.
     pub(super) lost: Option<String>,
 }
 
 impl Session {
-    /// Connects, prepares and checks, and performs one select that is not measured.
+    /// Connects, prepares, checks the plans, and performs one unmeasured select.
     pub(super) fn open(engine: &MariaEngine, number: u32, home: u32) -> Result<Self, EngineError> {
         let mut connection = engine.on.session(number)?;
         let mrr = connection.product.batches(engine.batched);
@@ -85,7 +85,7 @@ impl Session {
         Ok(session)
     }
 
-    /// One untimed operation: it must touch as many rows as it asks for.
+    /// Performs one untimed operation, which must touch as many rows as it requests.
     fn probe(&mut self, engine: &MariaEngine, home: u32) -> Result<(), EngineError> {
         let width = engine.plan.work_unit;
         let op = Op::Select { schema: home, first_key: 1, width };
@@ -99,7 +99,7 @@ impl Session {
         probed(home, width, rows)
     }
 
-    /// Where a schema's statements are; they are prepared when it is first used.
+    /// Index of a schema's statements, which are prepared on first use.
     fn calls(&mut self, plan: &Plan, schema: u32) -> Result<usize, Failure> {
         let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
         if let Some(at) = self.calls.iter().position(|calls| calls.schema == schema) {
@@ -112,10 +112,10 @@ impl Session {
 
     fn decide_update(&mut self, plan: &Plan, calls: usize, op: &Op) -> Result<Doing, Failure> {
         let Op::Update { first_key, width, stamp, commit, .. } = *op else {
-            return Err(Failure::Statement("this is no update".to_owned()));
+            return Err(Failure::Statement("the operation is not an update".to_owned()));
         };
         let [first, second] = ranges(first_key, width, plan.scale);
-        // Alone, an update commits by itself.
+        // A single update in autocommit mode commits by itself.
         let begins = !self.in_transaction && (!commit || second.is_some());
         let columns = changed_columns(plan.redo_stress).len();
         fill_columns(&mut self.content, columns, stamp, first_key, plan.obfuscate);
@@ -131,7 +131,7 @@ impl Session {
         Ok(Doing { steps, at: usize::from(!begins), calls, commit: Some(commit), ..Doing::default() })
     }
 
-    /// The step that is asked now; one that there is not is passed over.
+    /// The next step to request; skips empty entries.
     fn step(&mut self) -> Option<Step> {
         let steps = &self.doing.steps;
         let next = (self.doing.at..steps.len()).find(|at| steps[*at].is_some())?;
@@ -139,7 +139,7 @@ impl Session {
         steps[next]
     }
 
-    /// Asks the step.
+    /// Sends the current step.
     fn send(&mut self) -> Result<(), Failure> {
         let step = self.step();
         let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
@@ -157,13 +157,13 @@ impl Session {
         Ok(connection.ask_call(call)?)
     }
 
-    /// Waits for the answer of a step; the rows it touched.
+    /// Waits for the answer to a step; returns the rows it touched.
     fn receive(&mut self) -> Result<u64, Failure> {
         let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
         Ok(connection.answer()?)
     }
 
-    /// Counts the operation that has come to its end; the rows it touched.
+    /// Counts the completed operation; returns the rows it touched.
     fn conclude(&mut self) -> u64 {
         let Doing { rows, commit, .. } = self.doing;
         self.counted.visited += rows;
@@ -178,7 +178,7 @@ impl Session {
         rows
     }
 
-    /// Commits what COMMIT_EVERY left open.
+    /// Commits the updates that COMMIT_EVERY left uncommitted.
     fn commit_open(&mut self) {
         let Some(connection) = self.connection.as_mut().filter(|_| self.in_transaction) else {
             return;
@@ -192,7 +192,7 @@ impl Session {
         }
     }
 
-    /// Leaves no failed transaction behind; a connection that is gone is noted.
+    /// Rolls back a failed transaction; notes a lost connection.
     pub(super) fn failed(&mut self, failure: Failure) -> OpError {
         let error = match failure {
             Failure::Server(error) => error,
@@ -222,7 +222,7 @@ impl Talks for Session {
         self.connection.as_ref().map(Connection::socket)
     }
 
-    /// Asks also what comes next; at the end, the rows that were touched.
+    /// Also sends the next step; after the last one, returns the number of rows touched.
     fn answer(&mut self, (): ()) -> Result<Option<u64>, OpError> {
         let done = self.receive().and_then(|rows| {
             self.doing.rows += rows;
@@ -296,23 +296,23 @@ fn there(statement: &mut Option<Call>) -> Result<&mut Call, Failure> {
     statement.as_mut().ok_or_else(none)
 }
 
-/// The call of a statement whose numbers are these alone.
+/// The call of a statement whose only numbers are these keys.
 fn ranged(call: &mut Call, keys: Keys) -> &Call {
     call.set_number(0, keys.0);
     call.set_number(1, keys.1);
     call
 }
 
-/// A range of keys, or the two parts of one that goes past the last key.
+/// Splits a range of keys that wraps past the last key into its two parts.
 fn ranges(first: u64, width: u32, scale: u64) -> [Option<Keys>; 2] {
     let last = first + u64::from(width) - 1;
     [Some((first, last.min(scale))), (last > scale).then(|| (1, last - scale))]
 }
 
-/// Why an operation came to nothing.
+/// Why an operation failed.
 pub(super) enum Failure {
     Server(MyError),
-    /// Could not be prepared, or has the wrong plan.
+    /// The statement could not be prepared, or has the wrong plan.
     Statement(String),
     Closed,
 }

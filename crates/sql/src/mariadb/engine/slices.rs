@@ -1,13 +1,13 @@
 //! LOOP=server: the server performs a slice of operations by itself.
 //!
-//! The workload is decided here as ever: kinds, keys and contents travel with each slice, and for each operation the
-//! server's clock at its end comes back, in whole microseconds. Each operation commits by itself. What a slice has done
-//! so far lies in variables of the session, so that it is known even where its statement was killed.
+//! assay still decides the workload: kinds, keys and contents travel with each slice, and the server returns its clock
+//! at the end of each operation, in whole microseconds. Each operation commits separately. Session variables hold what
+//! a slice has done so far, so that it is known even if the statement was killed.
 //!
-//! MariaDB performs a block (`BEGIN NOT ATOMIC ... END`): it is compiled once and is a stored procedure in all but that
-//! it is not stored: it needs no privilege, no two runs meet in it, and nothing of it is left, however the session ends.
-//! MySQL has no such block: a run stores a procedure for each of its schemas, named by its own session, and drops them
-//! at its end; what a killed run leaves goes with the next prepare or destroy.
+//! MariaDB executes an anonymous block (`BEGIN NOT ATOMIC ... END`). The block is compiled once, like a stored
+//! procedure, but it is not stored: it needs no privilege, cannot conflict with other runs, and disappears with the
+//! session, however it ends. MySQL has no such block. There a run stores a procedure for each of its schemas, named
+//! after its own session, and drops them at its end; the next prepare or destroy drops what a killed run left.
 
 use super::super::conn::{Connection, MyError, op_error_of, told};
 use super::super::layout::changed_columns;
@@ -21,46 +21,46 @@ use assay_run::dataset::rows::{COLUMN_BYTES, fill_columns};
 use assay_run::engine::{EngineError, Op, Slice, SliceDone};
 use assay_run::plan::{Edge, Plan};
 
-/// Most operations of a slice: what a slice has done is gathered in one text, which grows with each.
+/// Most operations in a slice. The results are collected in one text, which grows with each operation.
 const OPS_MAX: usize = 512;
-/// Kinds as they travel, in a digit; those of the hot schema come after.
+/// Operation codes, one digit each; codes for the hot schema follow.
 const SELECT: u8 = 0;
 const UPDATE: u8 = 1;
 const SCAN: u8 = 2;
 const HOT: u8 = 3;
 /// Digits of a key.
 const KEY_DIGITS: usize = 14;
-/// Operations and contents.
+/// Type of operations and contents.
 const TEXT: &str = "longtext character set latin1";
-/// Of a block beside its operations, about.
+/// Approximate bytes of a block besides its operations.
 const FRAME_BYTES: u64 = 65_536;
 
-/// What a session sends.
+/// Slices of a session.
 pub(in crate::mariadb) struct Sliced {
     pub(super) pace: Pace,
     home: u32,
-    /// What performs them.
+    /// What performs the operations.
     work: Work,
     sql: String,
     content: Vec<u8>,
 }
 
-/// What performs the operations of a slice, by a server's means.
+/// How a server performs the operations of a slice.
 enum Work {
-    /// The text of a block, which travels with each slice.
+    /// The text of a block, sent with each slice.
     Block(String),
     /// The name of a procedure.
     Procedure(String),
 }
 
-/// Contents that an update carries: the same in all columns, or one for each.
+/// Number of contents in an update: one for all columns, or one for each.
 fn contents_of(plan: &Plan) -> usize {
     if plan.obfuscate { changed_columns(plan.redo_stress).len() } else { 1 }
 }
 
 impl Sliced {
-    /// For a session whose own schema is `home`, on a server that takes statements of so many bytes, in the run whose
-    /// claim this session holds.
+    /// For a session whose own schema is `home`; `packet_bytes` limits a statement, and `claim` is the session that
+    /// holds the run's claim.
     pub(super) fn open(
         connection: &mut Connection,
         plan: &Plan,
@@ -109,7 +109,7 @@ impl Sliced {
         }
     }
 
-    /// The statement that performs them.
+    /// The statement that performs these operations.
     fn encode(&mut self, plan: &Plan, ops: &[Op], budget_us: u64) -> Result<(), EngineError> {
         let contents = contents_of(plan);
         let mut told = String::with_capacity(ops.len() * (1 + KEY_DIGITS));
@@ -151,12 +151,12 @@ impl Sliced {
     }
 }
 
-/// A slice whose statement was killed has no answer, but what it has done is still known.
+/// Recovers the results of a slice whose statement was killed without an answer.
 fn killed(connection: &mut Connection, asked: usize, error: &MyError) -> Result<Answer, MyError> {
     connection.run("rollback")?;
     let rows = connection.rows("select @assay_done, 0, ''")?;
     let mut known = answer(asked, &rows)?;
-    // The one that was under way ended with the block.
+    // The operation under way ended with the block.
     if known.ends_us.len() < asked {
         let last = known.ends_us.last().copied().unwrap_or(0);
         known.ends_us.push(last);
@@ -166,7 +166,7 @@ fn killed(connection: &mut Connection, asked: usize, error: &MyError) -> Result<
     Ok(known)
 }
 
-/// What a block tells: pairs of its clock and rows, the error's number, and its text.
+/// Parses a block's results: pairs of clock and rows, the error number, and its text.
 fn answer(asked: usize, rows: &[Vec<Option<String>>]) -> Result<Answer, MyError> {
     let text = |at: usize| rows.first()?.get(at)?.as_deref();
     let numbers = |done: &str| done.split_ascii_whitespace().map(|word| word.parse().ok()).collect();
@@ -178,7 +178,7 @@ fn answer(asked: usize, rows: &[Vec<Option<String>>]) -> Result<Answer, MyError>
     Answer::of(asked, code.map(|_| 0), (every_other(0), every_other(1)), failed).map_err(|what| MyError::odd(&what))
 }
 
-/// Half of max_statement_time: a slice is one statement to the server. MySQL's limit spares procedures.
+/// Half of max_statement_time, since a slice is one statement to the server. MySQL's limit does not apply to procedures.
 fn longest(connection: &mut Connection) -> Result<Ns, EngineError> {
     const SHORTEST_S: f64 = 0.1;
     if connection.product == Product::MySql {
@@ -195,7 +195,7 @@ fn longest(connection: &mut Connection) -> Result<Ns, EngineError> {
     }
 }
 
-/// Performs `most` operations, or as many as begin within `budget` us, and tells of each.
+/// Performs up to `most` operations, none starting after `budget` us, and reports each.
 fn body(plan: &Plan, home: u32) -> String {
     let values: String =
         (0..contents_of(plan)).map(|n| format!("declare v{n} char({COLUMN_BYTES}) character set latin1; ")).collect();
@@ -220,11 +220,11 @@ fn body(plan: &Plan, home: u32) -> String {
     )
 }
 
-/// Makes the procedure of sessions of `home`, in the run whose claim this session holds.
+/// Creates the procedure for sessions of `home`, named after the session that holds the run's claim.
 pub(super) fn create(connection: &mut Connection, plan: &Plan, home: u32) -> Result<(), EngineError> {
     let name = loop_name(connection.id(), home);
     let doing = told("making the procedure of LOOP=server (CREATE ROUTINE on this database)");
-    // A server that has begun anew gives numbers of sessions again.
+    // A restarted server reuses session numbers.
     let drop = format!("drop procedure if exists {name}");
     connection.run(&drop).map_err(&doing)?;
     let create = format!(
@@ -235,7 +235,7 @@ pub(super) fn create(connection: &mut Connection, plan: &Plan, home: u32) -> Res
     connection.run(&create).map_err(&doing)
 }
 
-/// One turn of the loop: what the plan cannot ask for is left out.
+/// One iteration of the loop, without operations that the plan never requests.
 fn turn(plan: &Plan, home: u32) -> String {
     let mut kinds = Vec::new();
     let hot = (plan.hot_schema_frequency > 0 && home != 1).then_some(1);
@@ -260,7 +260,7 @@ fn turn(plan: &Plan, home: u32) -> String {
     }
 }
 
-/// Ranges of one operation: one, or two where it may go past the last key.
+/// The ranges of one operation: one, or two if it may wrap past the last key.
 fn ranges(plan: &Plan, width: u32) -> (String, Option<String>) {
     let last = width - 1;
     match plan.edge {

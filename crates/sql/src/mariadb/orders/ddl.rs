@@ -1,4 +1,4 @@
-//! Order entry in MariaDB's words: tables with their keys and rules, then indexes and references, sequences, views.
+//! Order entry in MariaDB's SQL: tables with primary keys and check constraints, then indexes and foreign keys, sequences, views.
 
 use super::super::layout::literal;
 use super::super::product::Product;
@@ -13,11 +13,11 @@ use assay_orders::model::{
 use assay_orders::params::Indexes;
 use std::collections::BTreeSet;
 
-/// Numbers that a sequence reserves at once for all sessions, or a session for itself where there are no sequences.
+/// Numbers that a sequence reserves for all sessions at once or, without sequences, a session for itself.
 pub(super) const SEQUENCE_CACHE: i64 = 1000;
-/// What rows are compared by: bytes, as on other servers.
+/// Rows compare by bytes, as on other servers.
 const KIND: &str = "engine=InnoDB row_format=dynamic character set latin1 collate latin1_bin";
-/// Columns that hold a name in lower case: this server has no indexes on expressions.
+/// Columns with a name in lower case, since this server has no indexes on expressions.
 pub(super) const LOWER: [(&str, &str); 2] = [("l_last", "cust_last_name"), ("l_first", "cust_first_name")];
 
 /// Names in the database of a data set.
@@ -27,13 +27,13 @@ pub(crate) struct Named {
     pub(super) database: String,
 }
 
-/// A name for SQL.
+/// Quotes a name for SQL.
 pub(super) fn quote(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
 impl Named {
-    /// For people.
+    /// Place name for messages.
     pub(super) fn place(&self) -> String {
         format!("database {}", self.database)
     }
@@ -77,8 +77,8 @@ fn type_of(kind: Type) -> String {
     }
 }
 
-/// Creates everything that rows are loaded into. Primary keys and rules are in place: rows come in the order of their keys,
-/// and either would copy the whole table later.
+/// Creates all tables that are loaded, with primary keys and check constraints: rows arrive in key order, and adding
+/// either later would copy the whole table.
 pub(super) fn create_tables(names: &Named, indexes: Indexes, partitions: u32) -> Vec<String> {
     let mut sql: Vec<String> =
         TABLES.into_iter().map(|table| create_table(names, table, indexes) + &cut(table, partitions)).collect();
@@ -107,7 +107,7 @@ pub(super) fn create_metadata(names: &Named) -> String {
     )
 }
 
-/// What cuts a table by hash.
+/// The clause that partitions a table by hash.
 fn cut(table: Table, partitions: u32) -> String {
     match (partitions, table.hashed_by_key()) {
         (1.., Some(column)) => format!(" partition by hash ({}) partitions {partitions}", quote(column)),
@@ -135,7 +135,7 @@ fn create_table(names: &Named, table: Table, indexes: Indexes) -> String {
     format!("create table if not exists {name} ({}) {KIND} stats_persistent=1 stats_auto_recalc=0", parts.join(", "))
 }
 
-/// The query for the names of indexes and references that are there: a load that was cut short goes on behind them.
+/// Query for the names of existing indexes and foreign keys, after which an interrupted load continues.
 pub(super) fn finished(names: &Named) -> String {
     let database = literal(&names.database);
     format!(
@@ -144,7 +144,7 @@ pub(super) fn finished(names: &Named) -> String {
     )
 }
 
-/// Secondary indexes but for those that are there: a statement for each table, which reads its rows once.
+/// The missing secondary indexes, one statement per table, so that its rows are read once.
 pub(super) fn indexes(names: &Named, indexes: Indexes, there: &BTreeSet<String>) -> Vec<String> {
     if indexes != Indexes::All {
         return Vec::new();
@@ -164,14 +164,14 @@ pub(super) fn indexes(names: &Named, indexes: Indexes, there: &BTreeSet<String>)
     TABLES.into_iter().filter_map(of).collect()
 }
 
-/// A column of an index, or the one that holds it in lower case.
+/// A column of an index, or the column that contains it in lower case.
 fn column(name: &str, lower: bool) -> String {
     let held = LOWER.iter().find(|(_, of)| lower && *of == name);
     quote(held.map_or(name, |(held, _)| held))
 }
 
-/// References but for those that are there, one after the other. The rows are those that were generated, so none is compared
-/// again. InnoDB has none on a table with partitions or to one.
+/// The missing foreign keys, one after the other. Existing rows are not checked, since they were generated
+/// consistently. InnoDB supports no foreign keys on partitioned tables or to them.
 pub(super) fn references(names: &Named, indexes: Indexes, partitions: u32, there: &BTreeSet<String>) -> Vec<String> {
     if indexes == Indexes::None {
         return Vec::new();
@@ -192,7 +192,7 @@ pub(super) fn references(names: &Named, indexes: Indexes, partitions: u32, there
     absent.map(one).collect()
 }
 
-/// Sequences that go on behind what is loaded, and views.
+/// Sequences that continue after the loaded values, and views.
 pub(super) fn sequences_and_views(names: &Named, product: Product, counts: Counts) -> Vec<String> {
     let mut sql: Vec<String> = SEQUENCES
         .into_iter()
@@ -209,13 +209,13 @@ pub(super) fn sequences_and_views(names: &Named, product: Product, counts: Count
             }
         })
         .collect();
-    // A view cannot ask a session for its language here.
+    // A view cannot query a session's language here.
     let create = "create or replace sql security invoker view";
     sql.extend(views(names, create, "'US'"));
     sql
 }
 
-/// What the data set says of itself.
+/// Metadata that describe the data set.
 pub(super) fn metadata(names: &Named, entries: &[(&str, String)]) -> Vec<String> {
     let metadata = names.relation(METADATA);
     let insert = |(key, value): &(&str, String)| {

@@ -1,4 +1,4 @@
-//! A run of order entry on a server: a thread for each session, the books, and the checks of what the run left.
+//! A run of order entry on a server: one thread per session, the books, and the checks of what the run left.
 
 use super::MariadbOrders;
 use super::ddl::Named;
@@ -29,7 +29,7 @@ use assay_run::stop::Stop;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What a run stands on.
+/// Base of a run.
 pub(super) struct Run {
     names: Named,
     on: Attached,
@@ -44,7 +44,7 @@ impl Opens for MariadbOrders {
         stop: &Stop,
     ) -> Result<Box<dyn Engine>, EngineError> {
         let asked = Asked::new(settings)?;
-        // There may be no such database to connect to.
+        // The database may not exist, so connect without one.
         let there = marker::find(&mut Connection::open(address)?, names)?;
         there.ok_or_else(|| nothing(&names.place()))?;
         let inside = within(address, names);
@@ -60,7 +60,7 @@ impl Opens for MariadbOrders {
         }
         let durability = durability(&mut control)?;
         let on = Attached::open(inside, (control, &server), plan, settings, (!asked.client_side, stop))?;
-        // From here on somebody closes them again.
+        // From here on the books are open and must be closed again.
         let opening = opening_sql(|name| names.relation(name));
         on.control(|control| control.tell(&opening, "opening the books")).transpose()?;
         let names = names.clone();
@@ -70,7 +70,7 @@ impl Opens for MariadbOrders {
     }
 }
 
-/// What the server is.
+/// Facts about the server.
 fn facts_of(control: &mut Connection, server: &Server, names: &Named) -> Result<Vec<Fact>, EngineError> {
     let mut facts = vec![
         ENGINE.fact(server.product.name()),
@@ -85,7 +85,7 @@ fn facts_of(control: &mut Connection, server: &Server, names: &Named) -> Result<
     Ok(facts)
 }
 
-/// What keeps a commit safe.
+/// What makes a commit durable.
 fn durability(control: &mut Connection) -> Result<String, EngineError> {
     let names = ["innodb_flush_log_at_trx_commit", "innodb_doublewrite", "log_bin", "sync_binlog"];
     let of = |name: &str| {
@@ -144,7 +144,7 @@ impl Base for Run {
         let Some(claim) = self.on.release() else {
             return;
         };
-        // A check takes as long as it takes; the claim is kept meanwhile.
+        // A check may take long; the claim is kept meanwhile.
         match Connection::open(&self.on.address) {
             Ok(mut control) => books::close(&mut control, &self.names, part, verify),
             Err(error) => part.unchecked = error.to_string(),

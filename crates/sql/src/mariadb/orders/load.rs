@@ -1,5 +1,5 @@
-//! Preparing the data set: pieces go by LOAD DATA from memory, or as inserts of many rows where the server takes no files.
-//! The order is `crate::orders::load`'s.
+//! Prepares the data set: sends pieces by LOAD DATA from memory, or by multi-row INSERT if the server accepts no files.
+//! The order is that of `crate::orders::load`.
 
 use super::MariadbOrders;
 use super::ddl::{self, Named};
@@ -36,12 +36,11 @@ impl Talk for Connection {
     }
 }
 
-/// An address at which the names of statements are the data set's.
+/// An address with the data set's database as the current one.
 pub(super) fn within(address: &Address, names: &Named) -> Address {
     Address { database: names.database.clone(), ..address.clone() }
 }
 
-/// See the module.
 impl Loads for MariadbOrders {
     fn prepare(
         (address, names): &Self::At,
@@ -86,14 +85,14 @@ impl Loads for MariadbOrders {
     }
 }
 
-/// How these servers are loaded.
+/// Loads rows into these servers.
 struct Copying<'a> {
     address: &'a Address,
     names: &'a Named,
     product: Product,
     way: Way,
     partitions: u32,
-    /// Longest statement.
+    /// Longest statement, bytes.
     packet_bytes: usize,
 }
 
@@ -163,8 +162,8 @@ impl Copies for Copying<'_> {
 }
 
 impl Copying<'_> {
-    /// A piece and its note in one transaction, attempted again while another thread's piece is in its way: into an
-    /// empty table InnoDB inserts under locks of the whole table.
+    /// Copies and records a piece in one transaction, and retries while another thread's piece is in its way: INSERT
+    /// into an empty InnoDB table takes locks on the whole table.
     fn copy_text(&self, connection: &mut Connection, table: Table, text: &[u8], note: &str) -> Result<(), MyError> {
         let mut attempt = || -> Result<(), MyError> {
             connection.run("begin")?;
@@ -175,7 +174,7 @@ impl Copying<'_> {
             let noted = copied.and_then(|()| connection.run(note));
             let done = noted.and_then(|()| connection.run("commit"));
             if done.is_err() {
-                // A connection that is lost cannot; why it is says more.
+                // A lost connection cannot roll back; the original error says more.
                 let _ = connection.run("rollback");
             }
             done
@@ -189,19 +188,19 @@ impl Copying<'_> {
         attempt()
     }
 
-    /// `table (columns)`: a table may have columns that are computed.
+    /// `table (columns)`: a table may have computed columns.
     fn into(&self, table: Table) -> String {
         let columns: Vec<String> = table.columns().iter().map(|column| ddl::quote(column.name)).collect();
         format!("{} ({})", self.names.relation(table.name()), columns.join(", "))
     }
 
-    /// Sends lines as the file that the server asks for.
+    /// Sends lines as the file that the server requests.
     fn local(&self, connection: &mut Connection, table: Table, text: &[u8]) -> Result<(), MyError> {
         let into = self.into(table).replacen(" (", " character set latin1 (", 1);
         connection.load(&format!("load data local infile 'assay' into table {into}"), text)
     }
 
-    /// Sends lines as inserts of as many rows as a statement may have.
+    /// Sends lines as INSERT statements with as many rows as fit.
     fn insert(&self, connection: &mut Connection, table: Table, text: &[u8]) -> Result<(), MyError> {
         let head = format!("insert into {} values ", self.into(table));
         let most = self.packet_bytes / 2;
@@ -219,10 +218,10 @@ impl Copying<'_> {
     }
 }
 
-/// Of a piece: each needs another thread's piece to have been first.
+/// Attempts for a piece; each failure means that another thread's piece came first.
 const ATTEMPTS: u32 = 10;
 
-/// Bytes of an insert, about.
+/// Approximate bytes of an INSERT.
 const INSERT_BYTES: usize = 256 * 1024;
 
 /// A value of a line as SQL.

@@ -1,6 +1,5 @@
-//! Whether a database holds order entry's data set or belongs to somebody else; assay never touches the latter. The
-//! marker is the comment on the database, or, where databases have none, on the table of what the data set says of
-//! itself.
+//! Whether a database contains an order-entry data set or belongs to others; assay never touches the latter. The marker
+//! is the comment on the database or, if databases have no comments, on the table of the data set's metadata.
 
 use super::ddl::{self, Named, quote};
 use super::procedures;
@@ -14,13 +13,13 @@ use assay_orders::mix::ALL;
 use assay_orders::model::METADATA;
 use assay_run::engine::EngineError;
 
-/// The comment of a marker, as text that the server parses: no hexadecimal literal may stand there.
+/// A marker as a comment, in text that the server parses: hexadecimal literals are not allowed there.
 fn comment(marker: &Marker) -> String {
     format!("'{}'", marker.json().replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// Creates the database with its marker: nobody's that is there is taken, unless it is empty and could not be told from
-/// what a prepare that was killed left.
+/// Creates the database with its marker. Never takes over an existing database unless it is empty, which a killed
+/// prepare could have left.
 pub(super) fn create_sql(marker: &Marker, names: &Named, product: Product) -> Vec<String> {
     let (database, comment) = (quote(&names.database), comment(marker));
     if product.comments_databases() {
@@ -33,7 +32,7 @@ pub(super) fn create_sql(marker: &Marker, names: &Named, product: Product) -> Ve
     }
 }
 
-/// Changes the marker.
+/// Replaces the marker.
 pub(super) fn write_sql(marker: &Marker, names: &Named, product: Product) -> String {
     let of = if product.comments_databases() {
         format!("database {}", quote(&names.database))
@@ -43,7 +42,7 @@ pub(super) fn write_sql(marker: &Marker, names: &Named, product: Product) -> Str
     format!("alter {of} comment = {}", comment(marker))
 }
 
-/// The query for the comment of a marker: no row where there is no database, or none that holds anything.
+/// Query for a marker's comment; returns no row if the database does not exist or is empty.
 fn comment_sql(database: &str, product: Product) -> String {
     if product.comments_databases() {
         format!("select schema_comment from information_schema.schemata where schema_name = {database}")
@@ -57,10 +56,10 @@ fn comment_sql(database: &str, product: Product) -> String {
     }
 }
 
-/// The data set of a database; `None` where there is no such database, or an empty one that may be a killed prepare's.
+/// The data set in a database; `None` if the database does not exist, or is empty as a killed prepare may have left it.
 ///
 /// # Errors
-/// `Unusable`: the database is not ours to touch.
+/// `Unusable`: assay must not touch the database.
 pub(super) fn find(connection: &mut Connection, names: &Named) -> Result<Option<Marker>, EngineError> {
     let name = literal(&names.database);
     let rows = connection.rows(&comment_sql(&name, connection.product)).map_err(told("looking for the data set"))?;

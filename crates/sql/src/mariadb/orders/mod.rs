@@ -1,7 +1,8 @@
-//! Order entry on MariaDB and MySQL: the data set's life, and what a run performs on it.
+//! Order entry on MariaDB and MySQL: the life cycle of the data set, and runs on it.
 //!
-//! `ddl`, `statements` and `procedures` are its words, `marker` says who owns a database, `load` makes the data set,
-//! `session` and `engine` run it. What is not theirs is in `assay_orders` and in `crate::orders`.
+//! `ddl`, `statements` and `procedures` hold the SQL, `marker` checks who owns a database, `load` creates the data set,
+//! `session` and `engine` run on it. Parts that are not specific to these servers are in `assay_orders` and
+//! `crate::orders`.
 
 mod ddl;
 mod engine;
@@ -34,12 +35,12 @@ use load::within;
 use std::sync::LazyLock;
 
 static ALL_PARAMS: LazyLock<Vec<ParamDef>> = LazyLock::new(|| [params::PARAMS, PARAMS].concat());
-/// What partitions cost here.
+/// Foreign keys of partitioned tables.
 const NO_REFERENCES: &str = "none on partitioned tables or to them: this server does not support them";
-/// Characters of a database's name at most.
+/// Most characters of a database's name.
 const NAME_CHARS: usize = 64;
 
-/// Order entry on a server of MariaDB or MySQL.
+/// Order entry on a MariaDB or MySQL server.
 #[derive(Clone, Copy, Debug)]
 pub struct MariadbOrders;
 
@@ -66,7 +67,7 @@ fn named(settings: &Settings) -> Result<Named, EngineError> {
     Ok(Named { database: database.to_owned() })
 }
 
-/// The server, if order entry knows it.
+/// The server, if order entry supports it.
 fn server_of(connection: &mut Connection) -> Result<Server, EngineError> {
     let server = Server::ask(connection)?;
     server.refuse_without_checks()?;
@@ -116,7 +117,7 @@ impl Life for MariadbOrders {
     }
 
     fn claim(at: &Self::At, purpose: Purpose) -> Result<(Connection, There<Named>), EngineError> {
-        // There may be no such database to connect to.
+        // The database may not exist, so check before connecting to it.
         Self::look(at)?.some()?;
         let (address, names) = at;
         let mut control = claim::take(&within(address, names), purpose)?;
@@ -134,7 +135,7 @@ impl Life for MariadbOrders {
         books::check(&mut reader, names)
     }
 
-    /// By name; the database goes where nothing else is in it.
+    /// Drops objects by name; drops the database if nothing else is in it.
     fn remove(_: &Self::At, mut control: Connection, there: &There<Named>) -> Result<(), EngineError> {
         let (control, names) = (&mut control, &there.names);
         let mut sequences = SEQUENCES.map(|(name, ..)| name).to_vec();
@@ -145,7 +146,7 @@ impl Life for MariadbOrders {
             let all: Vec<String> = all.iter().map(|name| names.relation(name)).collect();
             all.join(", ")
         };
-        // The marker may be the comment on METADATA, which goes with the database.
+        // METADATA may carry the marker as its comment, so it is dropped with the database.
         let tables: Vec<&str> = relations()
             .into_iter()
             .filter(|name| !sequences.contains(name) && !VIEWS.contains(name) && *name != METADATA)
@@ -163,7 +164,7 @@ impl Life for MariadbOrders {
             format!("drop procedure if exists {procedure}")
         }));
         all(control, &sql, "removing the data set")?;
-        // Somebody may have put something there meanwhile.
+        // Others may have created objects there meanwhile.
         marker::find(control, names)?;
         let sql = format!("drop database {}", quote(&names.database));
         control.run(&sql).map_err(told("removing the database"))

@@ -1,5 +1,5 @@
-//! The transactions as procedures that the server performs by itself, with the steps of `assay_orders::program` on the same
-//! inputs. A call is a transaction and answers with what it did. Lists of numbers come as text, four digits each.
+//! The transactions as procedures that the server performs by itself: the steps of `assay_orders::program` on the same
+//! inputs. A call is one transaction and returns its effects. Lists of numbers are passed as text, four digits each.
 
 use super::ddl::Named;
 use super::statements::{NEW_ITEM, hour, totals, work_list};
@@ -9,7 +9,7 @@ use assay_orders::checks::Words;
 use assay_orders::mix::Tx;
 use assay_orders::model::SEQUENCES;
 
-/// What every procedure takes at its end.
+/// Last arguments of every procedure.
 const PAUSE: &str = "p_min double, p_max double";
 
 /// A procedure: its arguments before the pause, its variables, its body.
@@ -189,8 +189,8 @@ const PROCEDURES: [Procedure; 9] = [
         },
 ];
 
-/// The server keeps a derived table in memory only if no value of it is longer than 512 characters: with the whole
-/// description each look at products made a file, which took ten times as long as all else.
+/// The server keeps a derived table in memory only if it has no value longer than 512 characters. With the full
+/// description, each product query created a file, which took ten times as long as everything else.
 const LONG: &str = "p.product_description,";
 const SHORTER: &str = "left(p.product_description, 512) as description,";
 
@@ -202,10 +202,10 @@ const LOGON: &str =
     if @soe_commit_logon then commit; start transaction; end if;
   end if;";
 
-/// Has a session's calls commit a logon on its own.
+/// Makes a session's calls commit a logon separately.
 pub(super) const COMMIT_LOGON: &str = "set @soe_commit_logon = 1";
 
-/// Everything that is created, in order; what is there goes first.
+/// All statements that create procedures, in order; existing ones are dropped first.
 pub(super) fn create(names: &Named, product: Product) -> Vec<String> {
     PROCEDURES
         .iter()
@@ -216,7 +216,7 @@ pub(super) fn create(names: &Named, product: Product) -> Vec<String> {
         .collect()
 }
 
-/// The sequences that a procedure's caller draws from, by their places in [`SEQUENCES`]: none where the server has them.
+/// Indexes in [`SEQUENCES`] of the sequences that a procedure's caller draws from; none if the server has sequences.
 pub(super) fn drawn(tx: Tx, product: Product) -> Vec<usize> {
     let Procedure { body: text, variables, .. } = &PROCEDURES[tx.index()];
     let text = body(text) + variables;
@@ -232,7 +232,7 @@ fn nextval(sequence: &str) -> String {
 }
 
 fn one(name: &str, procedure: &Procedure, product: Product) -> String {
-    // A new customer is known within alone.
+    // Only the procedure itself knows a new customer.
     let customer = if procedure.arguments.contains("p_customer") { "" } else { "declare p_customer bigint; " };
     let (begin, commit) = if procedure.tx.reads_only() { ("", "") } else { ("start transaction;", "commit;") };
     let text = format!(
@@ -270,7 +270,7 @@ fn body(text: &str) -> String {
     filled(text, &parts)
 }
 
-/// The call of a procedure, the pause and what its caller draws included.
+/// The call of a procedure, including the pause and the caller's sequence numbers.
 pub(super) fn call(tx: Tx, product: Product) -> String {
     let arguments = PROCEDURES[tx.index()].arguments.split(", ").count();
     let arguments = arguments + 2 + drawn(tx, product).len();

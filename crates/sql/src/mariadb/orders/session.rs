@@ -1,4 +1,4 @@
-//! How one session of order entry is spoken to: its connection, and its prepared statements.
+//! The connection of one order-entry session, with its prepared statements.
 
 use super::ddl::SEQUENCE_CACHE;
 use super::procedures;
@@ -15,26 +15,26 @@ use assay_orders::program::{Effects, Row, STATEMENTS, Statement, Value};
 use assay_run::engine::{EngineError, OpError};
 use std::ops::Range;
 
-/// A prepared statement, and which value each of its marks stands for.
+/// A prepared statement, and which value each placeholder stands for.
 type Marked = (Prepared, Vec<usize>);
 
-/// The procedure of a transaction, and the sequences from which it is given numbers.
+/// The procedure of a transaction, and the sequences whose numbers the caller passes.
 type Called = (Prepared, Vec<usize>);
 
-/// See the module.
+/// Connection of a session.
 pub(super) struct Link {
     connection: Connection,
-    /// Of each transaction; none where statements are sent.
+    /// Procedures by transaction; empty if statements are sent.
     procedures: Vec<Called>,
     statements: Vec<Marked>,
-    /// What this session has reserved of each of [`SEQUENCES`] and not used, where the server has none.
+    /// Numbers of each of [`SEQUENCES`] that this session has reserved and not used, if the server has no sequences.
     reserved: [Range<i64>; SEQUENCES.len()],
 }
 
-/// What a procedure answers of itself.
+/// Number of results of a procedure.
 const ANSWERED: usize = 6;
 
-/// Sessions see what is committed, and days and hours are those of UTC.
+/// Sessions read committed data; days and hours are in UTC.
 const SETUP: &str = "set session transaction isolation level read committed; set autocommit = 1, time_zone = '+00:00', \
                      wait_timeout = 31536000";
 
@@ -67,7 +67,7 @@ pub(super) fn open(on: &Attached, common: &Common, number: u32) -> Result<Sessio
 }
 
 impl Link {
-    /// Reserves numbers where the last are used: a transaction of its own, before one that may need them.
+    /// Reserves new numbers once the last are used, in a separate transaction before one that may need them.
     fn reserve(&mut self) -> Result<(), MyError> {
         if self.connection.product.has_sequences() {
             return Ok(());
@@ -85,12 +85,12 @@ impl Link {
     }
 }
 
-/// The next number; there is one, since a transaction needs one of each sequence at most.
+/// The next number. One is always left, since a transaction needs at most one of each sequence.
 fn draw(reserved: &mut Range<i64>) -> i64 {
     reserved.next().unwrap_or(0)
 }
 
-/// A procedure had no use for a number that it was given in case.
+/// Whether a procedure did not use a number that was passed to it in advance.
 fn unused(sequence: usize, tx: Tx, effects: Effects) -> bool {
     match SEQUENCES[sequence].0 {
         "logon_seq" => effects.logons == 0,
@@ -198,7 +198,7 @@ fn row_of(row: &[wire::Value<'_>]) -> Row {
     }
 }
 
-/// A number of a row; none where it is NULL.
+/// A number in a row; `None` if NULL.
 fn number(row: &[wire::Value<'_>], at: usize) -> Option<i64> {
     match row.get(at)? {
         wire::Value::Int(n) => Some(*n),

@@ -1,5 +1,5 @@
-//! The transactions as single statements in the words of MariaDB and MySQL. `$n` is the n-th value; numbers come as they are, money in
-//! cents; what a statement returns begins with three numbers and a text.
+//! The transactions as single statements in the SQL of MariaDB and MySQL. `$n` is the n-th value; numbers are inserted
+//! as they are, money is in cents. Each result row starts with three numbers and a text.
 
 use crate::mariadb::product::Product;
 use crate::orders::text::{self, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, marked, wanted};
@@ -8,7 +8,7 @@ use assay_orders::program::Statement;
 
 pub(super) const NEW_ITEM: &str = "insert into order_items (order_id, line_item_id, product_id, unit_price, quantity, gift_wrap, \
     `condition`, estimated_delivery)";
-/// WQ, of the warehouse `$1`; this server has no CUBE. `head` is `select`, perhaps with columns before the statement's.
+/// WQ, for the warehouse `$1`; this server has no CUBE. `head` is `select`, optionally with columns before the statement's own.
 pub(super) fn totals(head: &str) -> String {
     let from = "sum(o.order_total) as total, count(*) as orders from orders o join warehouses h using (warehouse_id) \
                 where h.warehouse_id = $1";
@@ -18,7 +18,7 @@ pub(super) fn totals(head: &str) -> String {
     )
 }
 
-/// WA, of the warehouse `$1`.
+/// WA, for the warehouse `$1`.
 pub(super) fn hour(head: &str) -> String {
     format!(
         "with recursive slot as (select 1 as i union all select i + 1 from slot where i < 12) \
@@ -29,7 +29,7 @@ pub(super) fn hour(head: &str) -> String {
     )
 }
 
-/// S17, of the warehouse `$1`; one row is fetched.
+/// S17, for the warehouse `$1`; one row is fetched.
 pub(super) fn work_list(head: &str) -> String {
     format!(
         "with todo as (select order_id from orders where warehouse_id = $1 and order_status <= 4 limit 9) \
@@ -40,15 +40,15 @@ pub(super) fn work_list(head: &str) -> String {
     )
 }
 
-/// The number of a new order.
+/// Returns the number of a new order.
 const RETURNED: &str = " returning order_id, null, null, null";
-/// Columns of a row of which nothing is wanted.
+/// Placeholder columns of a row that returns no values.
 const NOTHING: &str = "null, null, null, null";
 
-/// Marks from here on stand for numbers that the session draws, of each of [`SEQUENCES`].
+/// Placeholders from this number on stand for numbers that the session draws, one for each of [`SEQUENCES`].
 pub(super) const DRAWN: usize = 20;
 
-/// A statement, and which value each of its marks stands for, from 0. Where the server has no sequences it is told what it would say.
+/// A statement, and which value, from 0, each of its placeholders stands for. Without sequences on the server, the session passes their numbers.
 pub(super) fn statement(statement: Statement, product: Product) -> (String, Vec<usize>) {
     let mut text = change(statement).unwrap_or_else(|| question(statement));
     if !product.has_sequences() {

@@ -1,9 +1,9 @@
-//! What the server counts, on a connection of our own, once a second and at every mark: `SHOW GLOBAL STATUS`; times of
-//! file I/O from `performance_schema` where it is on ([`timing`]); requests in flight from `SHOW ENGINE INNODB STATUS`
-//! ([`monitor`]); the threads of its clients from `information_schema.processlist`.
+//! The server's counters, read on a separate connection once a second and at every mark: `SHOW GLOBAL STATUS`; times of
+//! file I/O from `performance_schema` if it is on ([`timing`]); requests in flight from `SHOW ENGINE INNODB STATUS`
+//! ([`monitor`]); the clients' threads from `information_schema.processlist`.
 //!
-//! Sessions of the run use prepared statements alone and our own connections never do, so what counts executed
-//! statements needs nothing taken off. All other counters are the whole server's.
+//! Sessions of the run use only prepared statements and our own connections never do, so the counter of executed
+//! statements needs no correction. All other counters are the whole server's.
 
 mod monitor;
 mod tables;
@@ -26,24 +26,24 @@ use tables::{ABSENT, COUNTERS, GAUGES, NEVER, RENAMED};
 pub(super) use timing::INSTRUMENT;
 use timing::Timing;
 
-/// No reading may hold the collector longer.
+/// Longest reading, so that it does not delay the collector.
 const READING_MAX: Duration = Duration::from_secs(7);
-/// After a lost connection, no sooner than this does anybody try again.
+/// Pause before reconnecting after a lost connection.
 const RETRY: Duration = Duration::from_secs(1);
-/// What a total has beside its part, by the name of the total: it never falls.
+/// What a total has in addition to its part, by the name of the total; never falls.
 type Rests = BTreeMap<&'static str, u64>;
 
 struct State {
     rests: Rests,
     connection: Option<Connection>,
-    /// Why there is no reading, and since when.
+    /// Why there are no readings, and since when.
     lost: Option<(String, Instant)>,
     company: Company,
     claim_ended: bool,
     longest: Duration,
 }
 
-/// See the module.
+/// Reads the server's counters.
 pub(super) struct ServerStats {
     address: Address,
     page_bytes: u64,
@@ -60,17 +60,17 @@ struct Raw {
     clients: Result<Vec<i32>, String>,
 }
 
-/// What others need of a reading.
+/// Values of a reading that others need.
 pub(super) struct Beside {
-    /// Threads that serve clients, or why they are not told.
+    /// Threads that serve clients, or why they are unknown.
     pub(super) clients: Result<Vec<i32>, String>,
-    /// Bytes read ahead, by requests that are no read calls.
+    /// Bytes read ahead, by requests that are not read calls.
     pub(super) ahead_bytes: Reading,
 }
 
 impl ServerStats {
-    /// Logs in and reads a first time; `claim` is the session that holds the claim, and with `in_server` the server
-    /// performs many operations in one statement.
+    /// Logs in and takes a first reading. `claim` is the session that holds the claim; `in_server` means that one
+    /// statement performs many operations.
     ///
     /// # Errors
     /// The server refuses the connection or the reading.
@@ -95,7 +95,7 @@ impl ServerStats {
         })
     }
 
-    /// The server's counters at this instant, cumulative as it keeps them; what cannot be known has its reason.
+    /// The server's cumulative counters at this instant; an unavailable value has a reason.
     pub(super) fn sample(&self) -> (StatSet, Beside) {
         let mut state = self.lock();
         let begun = Instant::now();
@@ -152,8 +152,9 @@ impl ServerStats {
         }
     }
 
-    /// Totals and their parts. The server reads its counters one after the other while they move, so a part may seem to
-    /// have grown by more than its total: the rest is what is kept from falling, and the total is their sum. Each page is read, and written, by a request of its own.
+    /// Puts totals and their parts. The server reads its counters one after the other while they change, so a part may
+    /// seem to grow by more than its total. To avoid that, the difference is kept from falling, and the total is part
+    /// plus difference. Each page is read or written by a separate request.
     fn parts(&self, rests: &mut Rests, set: &mut StatSet, value: &dyn Fn(&str) -> Reading) {
         let mut whole = |name: &'static str, part: &Reading, total: Reading| match (part, total) {
             (Reading::Count(part), Reading::Count(total)) => {
@@ -202,7 +203,7 @@ impl ServerStats {
         }
     }
 
-    /// With LOOP=server many operations are one statement.
+    /// With LOOP=server one statement performs many operations.
     fn statements(&self, set: &mut StatSet) {
         if self.in_server {
             let why = "unsupported: one client statement performs several (LOOP=server, ORDERS_FORM=server)";
@@ -210,7 +211,7 @@ impl ServerStats {
         }
     }
 
-    /// One reading; a lost connection is opened again once.
+    /// Takes one reading; reconnects once after a lost connection.
     fn reading(&self, state: &mut State) -> Result<Raw, String> {
         for _ in 0..2 {
             if state.connection.is_none() {
@@ -245,22 +246,22 @@ impl ServerStats {
                 }
             }
         }
-        Err(lost(state, "it ended again and again"))
+        Err(lost(state, "it was lost repeatedly"))
     }
 
-    /// The claim is about to be given back.
+    /// Notes that the claim is about to be released.
     pub(super) fn claim_ends(&self) {
         self.lock().claim_ended = true;
     }
 
-    /// What the record has to say of others on the data set.
+    /// Remarks for the record on other users of the data set.
     pub(super) fn remarks(&self) -> Remarks {
         let mut remarks = Remarks::default();
         self.lock().company.remark(&mut remarks);
         remarks
     }
 
-    /// For the report: what a reading costs.
+    /// For the report: the cost of a reading.
     pub(super) fn facts(&self) -> Vec<Fact> {
         let longest = self.lock().longest;
         let scope = "the whole server: its counters include other databases and clients";
@@ -274,9 +275,9 @@ impl ServerStats {
     }
 }
 
-/// What is made of several counters.
+/// Statistics combined from several counters.
 fn combined(set: &mut StatSet, value: &dyn Fn(&str) -> Reading) {
-    // Of a range the first row is read by its key, the others as the next ones.
+    // The first row of a range is read by its key, the others as next rows.
     let fetched = sum([value("handler_read_key"), value("handler_read_next")]);
     let by_index = "handler_read_key + handler_read_next";
     set.put(counter_catalog::TUPLES_FETCHED, fetched.clone(), by_index);
@@ -285,7 +286,7 @@ fn combined(set: &mut StatSet, value: &dyn Fn(&str) -> Reading) {
     set.put(counter_catalog::TUPLES_RETURNED, returned, all);
 }
 
-/// Of two counters; unknown where one is.
+/// The sum of two counters; n/a if one of them is.
 pub(super) fn sum(readings: [Reading; 2]) -> Reading {
     match readings {
         [Reading::Count(a), Reading::Count(b)] => Reading::Count(a + b),
@@ -300,7 +301,7 @@ fn lost(state: &mut State, why: &str) -> String {
     reason
 }
 
-/// Everything of one instant.
+/// Reads everything at one instant.
 fn read(connection: &mut Connection, timing: &Timing) -> Result<Raw, MyError> {
     let rows = connection.rows("show global status")?;
     let mut status: BTreeMap<String, u64> = rows
@@ -311,7 +312,7 @@ fn read(connection: &mut Connection, timing: &Timing) -> Result<Raw, MyError> {
             Some((name, row.next()?.parse().ok()?))
         })
         .collect();
-    // MySQL tells the two ends of it.
+    // MySQL reports both ends of it.
     let end = |name: &str| status.get(name).copied();
     let ends = end("innodb_redo_log_current_lsn").zip(end("innodb_redo_log_checkpoint_lsn"));
     if let Some((current, checkpoint)) = ends {
@@ -326,7 +327,7 @@ fn read(connection: &mut Connection, timing: &Timing) -> Result<Raw, MyError> {
     })
 }
 
-/// The threads that serve clients: all of them, for who may see other users' sessions.
+/// The threads of all clients, if the user may see other users' sessions.
 fn clients(connection: &mut Connection) -> Result<Result<Vec<i32>, String>, MyError> {
     let sql = format!(
         "select tid, (select count(*) from information_schema.user_privileges where privilege_type = 'PROCESS' and \

@@ -2,7 +2,7 @@
 
 use super::super::conn::{Connection, MyError};
 
-/// Reads it; empty for who may not (it needs PROCESS).
+/// Reads it; empty without the privilege PROCESS.
 pub(super) fn read(connection: &mut Connection) -> Result<Vec<(&'static str, u64)>, MyError> {
     match connection.rows("show engine innodb status") {
         Ok(rows) => {
@@ -14,7 +14,7 @@ pub(super) fn read(connection: &mut Connection) -> Result<Vec<(&'static str, u64
     }
 }
 
-/// The figures of its text that are gauges of ours.
+/// The figures in its text that assay uses as gauges.
 fn parse(text: &str) -> Vec<(&'static str, u64)> {
     let line = |begins: &str| text.lines().find_map(|line| line.trim().strip_prefix(begins));
     let first = |rest: &str| -> Option<u64> {
@@ -25,7 +25,7 @@ fn parse(text: &str) -> Vec<(&'static str, u64)> {
     if let Some(reads) = line("Pending reads").and_then(first) {
         gauges.push(("pending_reads_count", reads));
     }
-    // `LRU 0, flush list 3`; later versions leave the list's out.
+    // `LRU 0, flush list 3`; later versions leave out the flush list.
     let writes: Option<u64> = line("Pending writes:").map(|rest| {
         let words = rest.split([',', ' ']);
         words.filter_map(|word| word.parse::<u64>().ok()).sum()

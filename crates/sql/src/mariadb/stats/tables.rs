@@ -5,7 +5,7 @@ use assay_measure::counter_catalog::{self, Stat};
 pub(super) const ABSENT: &str = "absent: this version of the server has no such counter";
 const UNSUPPORTED: &str = "unsupported";
 
-/// Counters of the dictionary by the server's names; those that are parts of one another are `ServerStats::parts`.
+/// Counters of the dictionary by the server's names; `ServerStats::parts` handles totals and parts.
 pub(super) const COUNTERS: &[(Stat, &str)] = &[
     (counter_catalog::REDO_SIZE, "innodb_lsn_current"),
     (counter_catalog::REDO_ENTRIES, "innodb_log_write_requests"),
@@ -16,7 +16,7 @@ pub(super) const COUNTERS: &[(Stat, &str)] = &[
     (counter_catalog::SERVER_DEADLOCKS, "innodb_deadlocks"),
     (counter_catalog::SERVER_TEMP_FILES, "created_tmp_files"),
     (counter_catalog::SERVER_SESSIONS, "connections"),
-    // What asks for a page to be changed: a page may be asked for several times.
+    // Requests to change a page; one page may be requested several times.
     (counter_catalog::DB_BLOCK_CHANGES, "innodb_buffer_pool_write_requests"),
     (counter_catalog::HOT_BUFFERS_SPARED, "innodb_buffer_pool_pages_made_young"),
     (counter_catalog::DOUBLEWRITE_PAGES, "innodb_dblwr_pages_written"),
@@ -28,10 +28,10 @@ pub(super) const COUNTERS: &[(Stat, &str)] = &[
     (counter_catalog::TUPLES_DELETED, "handler_delete"),
 ];
 
-/// What MySQL calls a counter that MariaDB has under the first name.
+/// MySQL's name for a counter, after MariaDB's.
 pub(super) const RENAMED: &[(&str, &str)] = &[("innodb_lsn_current", "innodb_redo_log_current_lsn")];
 
-/// Statistics that the server cannot tell, or not yet through assay; why.
+/// Statistics that the server does not report, or that assay does not read yet; with the reason.
 pub(super) const NEVER: &[(Stat, &str)] = &[
     (counter_catalog::DB_BLOCK_GETS, UNSUPPORTED),
     (counter_catalog::CONSISTENT_GETS, UNSUPPORTED),

@@ -1,20 +1,20 @@
-//! Times of file I/O from `performance_schema`, and the lines of waits.
+//! Times of file I/O from `performance_schema`, and the wait events.
 
 use super::super::conn::{Connection, MyError};
 use assay_measure::snapshot::{Actor, Reading, StatSet, TimedReading, WaitClass};
 
 use Actor::{Background, Foreground};
 
-/// What is timed: reads, writes and syncs of the files of tables.
+/// The instrument: reads, writes and syncs of table files.
 pub(in crate::mariadb) const INSTRUMENT: &str = "wait/io/file/innodb/innodb_data_file";
 const SOURCE: &str = "performance_schema";
 const PS_PER_NS: u64 = 1000;
 const NS_PER_MS: u64 = 1_000_000;
 
-/// Whether the server times its file I/O; if not, why.
+/// Whether the server times its file I/O, or why not.
 pub(super) struct Timing(Result<(), String>);
 
-/// Count and time, ns, of reads, writes, and all else (syncs, mostly).
+/// Count and time, ns, of reads, writes, and everything else (mostly syncs).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Row {
     read: (u64, u64),
@@ -63,12 +63,12 @@ impl Timing {
     }
 }
 
-/// One line.
+/// A wait event.
 struct Line {
     name: &'static str,
     class: WaitClass,
     actor: Actor,
-    /// Of the server's status.
+    /// Name of the status variable.
     counter: &'static str,
 }
 
@@ -76,7 +76,7 @@ const READ: Line = line("db file sequential read", WaitClass::UserIo, Foreground
 const WRITE: Line = line("db file parallel write", WaitClass::SystemIo, Background, "innodb_data_writes");
 const SYNC: Line = line("data file sync", WaitClass::SystemIo, Background, "innodb_data_fsyncs");
 const LOCK: Line = line("enq: TX - row lock contention", WaitClass::Application, Foreground, "innodb_row_lock_waits");
-/// Counted and never timed, with the reason.
+/// Events that are counted but never timed, with the reason.
 const UNTIMED: [(Line, &str); 3] = [
     (
         line("log file parallel write", WaitClass::SystemIo, Background, "innodb_log_writes"),
@@ -103,8 +103,8 @@ impl Line {
     }
 }
 
-/// Adds the lines of waits: counts by `value` of the server's status, times where they are measured. Sessions read pages
-/// themselves and wait for each; threads of the server write and sync them.
+/// Adds the wait events: counts by `value` of the server's status, with times if measured. Sessions read pages
+/// themselves and wait for each; server threads write and sync pages.
 pub(super) fn events(set: &mut StatSet, timing: &Timing, row: Option<Row>, value: &dyn Fn(&str) -> Reading) {
     let why = match &timing.0 {
         Ok(()) => "unknowable",

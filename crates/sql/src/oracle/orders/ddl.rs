@@ -1,4 +1,4 @@
-//! Order entry in Oracle's words: tables, keys, indexes, references, sequences, views. Names stand without quotes: none is reserved.
+//! Order entry in Oracle's SQL: tables, keys, indexes, foreign keys, sequences, views. Names need no quotes, since none is reserved.
 
 use super::super::sql::in_tablespace;
 use crate::orders::marker::LOADED;
@@ -11,21 +11,21 @@ use assay_orders::model::{
 };
 use assay_orders::params::Indexes;
 
-/// Numbers that a sequence keeps at hand in an instance.
+/// Sequence values that an instance caches.
 const SEQUENCE_CACHE: u32 = 1000;
-/// Keys that grow: their indexes are reversed, so that sessions do not all want the last block.
+/// Tables with growing keys: their primary keys have reverse indexes, so that sessions do not all insert into the last block.
 const GROWING: [Table; 5] = [Table::Customers, Table::Addresses, Table::CardDetails, Table::Orders, Table::OrderItems];
 
-/// Where the data set is: names within the schema of the user, and a tablespace.
+/// Where the data set is: names in the user's schema, and a tablespace.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
     pub(super) user: String,
-    /// Of tables and indexes; the user's own where there is none.
+    /// Tablespace of tables and indexes; `None` means the user's default.
     pub(super) tablespace: Option<String>,
 }
 
 impl Named {
-    /// For people.
+    /// Place name for messages.
     pub(super) fn place(&self) -> String {
         format!("the schema of user {}", self.user)
     }
@@ -82,7 +82,7 @@ fn type_of(kind: Type) -> String {
     }
 }
 
-/// Everything that rows are loaded into.
+/// Creates all tables that are loaded.
 pub(super) fn create_tables(names: &Named, partitions: u32) -> Vec<String> {
     let place = names.whereabouts();
     let column = |column: &Column| {
@@ -93,7 +93,7 @@ pub(super) fn create_tables(names: &Named, partitions: u32) -> Vec<String> {
         .into_iter()
         .map(|table| {
             let columns: Vec<String> = table.columns().iter().map(column).collect();
-            // As the original has it: few rows of stock on a block, so that sessions do not meet there.
+            // As in the original: few rows of stock per block, so that sessions do not contend for a block.
             let room = match table {
                 Table::Inventories => " pctfree 80 initrans 16",
                 _ => "",
@@ -126,7 +126,7 @@ pub(super) fn create_tables(names: &Named, partitions: u32) -> Vec<String> {
     sql
 }
 
-/// A row of a table, each value by its place.
+/// Inserts a row, with the values in column order.
 pub(super) fn insert(table: Table) -> String {
     let names: Vec<&str> = table.columns().iter().map(|column| column.name).collect();
     let value = |(at, column): (usize, &Column)| match column.kind {
@@ -140,7 +140,7 @@ pub(super) fn insert(table: Table) -> String {
     format!("insert into {} ({}) values ({})", table.name(), names.join(", "), values.join(", "))
 }
 
-/// Primary keys: a statement each, of different tables.
+/// Primary keys, one statement per table.
 pub(super) fn keys(names: &Named, indexes: Indexes) -> Vec<String> {
     if indexes == Indexes::None {
         return Vec::new();
@@ -161,7 +161,7 @@ pub(super) fn keys(names: &Named, indexes: Indexes) -> Vec<String> {
         .collect()
 }
 
-/// Secondary indexes: a statement each.
+/// Secondary indexes, one statement each.
 pub(super) fn indexes(names: &Named, indexes: Indexes) -> Vec<String> {
     if indexes != Indexes::All {
         return Vec::new();
@@ -175,7 +175,7 @@ pub(super) fn indexes(names: &Named, indexes: Indexes) -> Vec<String> {
     INDEXES.iter().map(of).collect()
 }
 
-/// Rules and references: one after the other, since two of them may want the same table.
+/// Check constraints and foreign keys, one after the other, since two of them may lock the same table.
 pub(super) fn constraints(indexes: Indexes) -> Vec<String> {
     let rule = |(name, table, what): (&str, Table, &str)| {
         format!("alter table {} add constraint {name} check ({what})", table.name())
@@ -198,7 +198,7 @@ pub(super) fn constraints(indexes: Indexes) -> Vec<String> {
     sql
 }
 
-/// Sequences that go on behind what is loaded, and views.
+/// Sequences that continue after the loaded values, and views.
 pub(super) fn sequences_and_views(names: &Named, counts: Counts) -> Vec<String> {
     let mut sql: Vec<String> = SEQUENCES
         .into_iter()
@@ -212,7 +212,7 @@ pub(super) fn sequences_and_views(names: &Named, counts: Counts) -> Vec<String> 
     sql
 }
 
-/// Statistics of a table for the optimizer.
+/// Gathers statistics of a table for the optimizer.
 pub(super) fn gather(table: Table) -> String {
     format!(
         "begin dbms_stats.gather_table_stats(ownname => user, tabname => '{}', cascade => true, no_invalidate => false); end;",
@@ -220,7 +220,7 @@ pub(super) fn gather(table: Table) -> String {
     )
 }
 
-/// What the data set says of itself.
+/// Metadata that describe the data set.
 pub(super) fn metadata(entries: &[(&str, String)]) -> Vec<String> {
     let mut sql = vec![format!("delete from {METADATA}")];
     sql.extend(entries.iter().map(|(key, value)| {

@@ -1,4 +1,4 @@
-//! A run of order entry on a server: a thread for each session, the books, and the checks of what the run left.
+//! A run of order entry on a server: one thread per session, the books, and the checks of what the run left.
 
 use super::super::Visit;
 use super::super::attached::{Attached, Site};
@@ -25,7 +25,7 @@ use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use std::sync::Mutex;
 
-/// What a run stands on.
+/// Base of a run.
 pub(super) struct Run {
     names: Named,
     on: Attached,
@@ -42,7 +42,7 @@ impl Opens for OracleOrders {
         server.refuse_read_only()?;
         let site = Site { way: visit.way.clone(), address: visit.address.clone(), claim: claim.0 };
         let on = Attached::open(site, server.major, plan, settings, stop)?;
-        // From here on somebody closes them again.
+        // From here on the books are open and must be closed again.
         let opening = opening_sql(|name| names.relation(name));
         Link(session).tell(&opening, "opening the books")?;
         let (facts, durability) = (facts(&on, &server), durability(&on));
@@ -52,7 +52,7 @@ impl Opens for OracleOrders {
     }
 }
 
-/// What the server is.
+/// Facts about the server.
 fn facts(on: &Attached, server: &Server) -> Vec<Fact> {
     let mut facts = vec![
         ENGINE.fact("Oracle Database"),
@@ -69,7 +69,7 @@ fn facts(on: &Attached, server: &Server) -> Vec<Fact> {
     facts
 }
 
-/// What keeps a commit safe.
+/// What makes a commit durable.
 fn durability(on: &Attached) -> String {
     let set = |name: &str| match on.instance.text(name) {
         "" => format!("{name} not known"),

@@ -1,5 +1,5 @@
-//! Preparing the data set: pieces go as arrays of rows, each piece a transaction with its entry in the list of loaded ones. The order is
-//! `crate::orders::load`'s.
+//! Prepares the data set: sends pieces as arrays of rows. Each piece is a transaction that includes its entry in the
+//! list of loaded pieces. The order is that of `crate::orders::load`.
 
 use super::super::Visit;
 use super::super::address::Address;
@@ -23,14 +23,14 @@ use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
 use std::time::Instant;
 
-/// Rows of an array.
+/// Rows in an array.
 const ROWS: usize = 1000;
-/// What is there already: a name, a primary key, a constraint, a reference. A load that was cut short made it.
+/// Errors for an existing name, primary key, constraint or foreign key, which an interrupted load has created.
 const THERE: [u32; 4] = [955, 2260, 2264, 2275];
-/// Days and hours are those of UTC, whatever the client's and the server's zone.
+/// Days and hours are in UTC, whatever the time zones of client and server.
 pub(super) const SETUP: &str = "alter session set time_zone = '+00:00'";
 
-/// A session that lives for a command. Each statement is a transaction.
+/// A session that lives as long as a command. Each statement is a transaction.
 pub(super) struct Link(pub(super) Box<dyn Session>);
 
 impl Talk for Link {
@@ -60,7 +60,7 @@ impl Talk for Link {
     }
 }
 
-/// Connects for statements that take as long as they take.
+/// Connects for statements without a short time limit.
 pub(super) fn patient(way: &dyn Way, address: &Address) -> Result<Link, EngineError> {
     let mut session = way.open(&address.data, address.answer)?;
     let doing = told("preparing a session");
@@ -69,7 +69,6 @@ pub(super) fn patient(way: &dyn Way, address: &Address) -> Result<Link, EngineEr
     Ok(Link(session))
 }
 
-/// See the module.
 impl Loads for OracleOrders {
     fn prepare(
         visit: &Visit,
@@ -81,7 +80,7 @@ impl Loads for OracleOrders {
         let mut control = patient(&*visit.way, &visit.address)?;
         let (server, names) = super::asked(&mut *control.0, visit)?;
         server.refuse_read_only()?;
-        // Before anything is made.
+        // Check before anything is created.
         marker::find(&mut *control.0, &names)?;
         let _claim =
             super::super::claim::take(&*visit.way, &visit.address, Purpose::Prepare, names.tablespace.as_deref())?;
@@ -106,7 +105,7 @@ impl Loads for OracleOrders {
     }
 }
 
-/// How Oracle is loaded.
+/// Loads rows into Oracle.
 struct Copying<'a> {
     visit: &'a Visit,
     names: &'a Named,
@@ -174,7 +173,7 @@ impl Copies for Copying<'_> {
     }
 }
 
-/// Why the server did not compile the package, if it did not: creating it succeeds all the same.
+/// Query for the package's compilation errors: creating it succeeds even if it does not compile.
 pub(super) const INVALID: &str = "select type||' '||name||' line '||line||': '||text from user_errors where name = \
      'ORDERENTRY' and attribute = 'ERROR' order by sequence";
 
@@ -202,7 +201,7 @@ fn send(session: &mut dyn Session, (insert, table): (&str, Table), part: &[u8]) 
     Ok(())
 }
 
-/// A value of a line. Text of no length is NULL here.
+/// A value of a line. Empty text is NULL here.
 fn bind(text: &str, kind: Type) -> Bind<'_> {
     let number = matches!(kind, Type::Big | Type::Int | Type::Small | Type::Money(_) | Type::Months);
     match (text, number) {

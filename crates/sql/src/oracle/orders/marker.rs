@@ -1,7 +1,8 @@
-//! Whether a schema holds order entry's data set or belongs to somebody else; assay never touches the latter.
+//! Whether a schema contains an order-entry data set or belongs to others; assay never touches the latter.
 //!
-//! The marker is the one row of a table of its own, written as soon as the table is there. A schema without it and with anything but what
-//! a killed prepare leaves, or with an object that a data set does not have, is refused by name.
+//! The marker is the only row of a separate table, written as soon as the table exists. assay refuses, by name, a
+//! schema without it that contains more than a killed prepare leaves, and one that contains objects foreign to a data
+//! set.
 
 use super::super::claim::MISSING;
 use super::super::session::{Bind, OraError, Session, told};
@@ -18,7 +19,7 @@ pub(super) const DATA_SET: &str = "soe_data_set";
 pub(super) const READ: &str = "select marker from soe_data_set";
 pub(super) const WRITE: &str = "insert into soe_data_set (marker) values (:1)";
 pub(super) const FORGET: &str = "delete from soe_data_set";
-/// What would execute somebody's code in our statements.
+/// Query for objects that would execute foreign code in our statements.
 pub(super) const STRANGE: &str = "select 'trigger '||owner||'.'||trigger_name||' on '||table_name from all_triggers where \
      table_owner = user union all select 'policy '||policy_name||' on '||object_name from user_policies";
 
@@ -27,7 +28,7 @@ pub(super) fn create_sql(names: &Named) -> String {
     format!("create table {DATA_SET} (marker varchar2(4000) not null){place}")
 }
 
-/// What a data set's objects are, by their names.
+/// Types of a data set's objects, by their names.
 fn kind_of(name: &str) -> Option<&'static [&'static str]> {
     let is = |names: &[&str]| names.contains(&name);
     match name {
@@ -40,10 +41,10 @@ fn kind_of(name: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-/// The data set of the schema; `None` where there is nothing, or what a killed prepare left before it made anything.
+/// The data set in the schema; `None` if the schema is empty or contains only what a killed prepare left at its start.
 ///
 /// # Errors
-/// `Unusable`: the schema is not ours to touch.
+/// `Unusable`: assay must not touch the schema.
 pub(super) fn find(session: &mut dyn Session, names: &Named) -> Result<Option<Marker>, EngineError> {
     let doing = told("looking for the data set");
     let content: Vec<(String, String)> = session
@@ -83,7 +84,7 @@ fn foreign(names: &Named, content: &[(String, String)]) -> EngineError {
     ))
 }
 
-/// Refuses a schema with something in it that a data set does not have.
+/// Refuses a schema that contains objects foreign to a data set.
 fn refuse_others(session: &mut dyn Session, names: &Named, content: &[(String, String)]) -> Result<(), EngineError> {
     let others = content
         .iter()
@@ -94,20 +95,20 @@ fn refuse_others(session: &mut dyn Session, names: &Named, content: &[(String, S
     refuse_strangers(&names.place(), strange)
 }
 
-/// Changes the marker.
+/// Replaces the marker.
 pub(super) fn change_sql(marker: &Marker) -> String {
     let text = marker.json().replace('\'', "''");
     format!("update {DATA_SET} set marker = '{text}'")
 }
 
-/// Writes the marker, the first that is made of a data set.
+/// Writes the marker, the first step of a prepare.
 pub(super) fn write(session: &mut dyn Session, marker: &Marker) -> Result<(), OraError> {
     session.run(WRITE, &[Bind::Text(&marker.json())])?;
     session.commit()
 }
 
-/// The statements that remove what a data set is made of but its marker and the table of claims: code first, then what refers to
-/// others.
+/// The statements that drop a data set's objects except its marker and the claim's table: code first, then objects that
+/// depend on others.
 pub(super) fn removal() -> Vec<String> {
     let sequences = SEQUENCES.map(|(name, ..)| name);
     let mut sql = vec![format!("drop package {PACKAGE}")];
@@ -118,10 +119,10 @@ pub(super) fn removal() -> Vec<String> {
     sql
 }
 
-/// What is not there, as the server calls it: table or view, sequence, object.
+/// Errors for a missing table or view, sequence, object.
 const GONE: [u32; 3] = [MISSING, 2289, 4043];
 
-/// Removes the data set. Whoever is killed meanwhile leaves a marker of what can be removed, and not be used.
+/// Removes the data set. If killed meanwhile, the marker stays and declares a data set that can be removed but not used.
 pub(super) fn remove(session: &mut dyn Session, found: &Marker) -> Result<(), OraError> {
     let mut unusable = found.clone();
     unusable.complete = false;

@@ -1,8 +1,8 @@
-//! Order entry on Oracle: the data set's life, and what a run performs on it.
+//! Order entry on Oracle: the life cycle of the data set, and runs on it.
 //!
-//! `ddl`, `statements` and `package` are its words, `marker` says who owns a schema, `load` makes the data set,
-//! `session` and `engine` run it. What is not Oracle's is in `assay_orders` and in `crate::orders`; what is not order
-//! entry's, in the folder above.
+//! `ddl`, `statements` and `package` hold the SQL, `marker` checks who owns a schema, `load` creates the data set,
+//! `session` and `engine` run on it. Parts that are not specific to Oracle are in `assay_orders` and `crate::orders`;
+//! parts that are not specific to order entry are in the parent folder.
 
 mod ddl;
 mod engine;
@@ -32,7 +32,7 @@ use std::sync::LazyLock;
 
 static ALL_PARAMS: LazyLock<Vec<ParamDef>> = LazyLock::new(|| [params::PARAMS, PARAMS].concat());
 
-/// Words of SLOB that say where sessions go, who looks at the server, and what is done with its repositories.
+/// Parameters of SLOB about services, the statistics user, and repositories.
 const WORDS: &[&str] = &[
     "ADMIN_SQLNET_SERVICE",
     "SQLNET_SERVICE_BASE",
@@ -43,7 +43,7 @@ const WORDS: &[&str] = &[
     "AWR_SRC",
 ];
 
-/// Order entry in an Oracle database, by Oracle's own driver.
+/// Order entry in an Oracle database, through Oracle's own driver.
 #[derive(Clone, Copy, Debug)]
 pub struct OracleOrders;
 
@@ -55,7 +55,7 @@ impl OracleOrders {
 /// A claim on the data set.
 pub(crate) struct Held(Claim);
 
-/// The server, and names there.
+/// The server, and the names used there.
 fn asked(session: &mut dyn Session, visit: &Visit) -> Result<(Server, Named), EngineError> {
     let server = Server::ask(session, &visit.tablespace)?;
     let names = Named { user: server.user.clone(), tablespace: sql::identifier(&visit.tablespace) };
@@ -74,7 +74,7 @@ fn there(session: &mut dyn Session, visit: &Visit) -> Result<There<Named>, Engin
 }
 
 impl Life for OracleOrders {
-    /// The schema is the user's of the URL.
+    /// The schema is always that of the URL's user.
     const UNHEEDED: &'static str = "ORDERS_SCHEMA";
     const HEEDED: &'static [&'static str] = WORDS;
 
@@ -99,7 +99,7 @@ impl Life for OracleOrders {
     fn claim(visit: &Visit, purpose: Purpose) -> Result<(Held, There<Named>), EngineError> {
         Self::look(visit)?.some()?;
         let claim = super::claim::take(&*visit.way, &visit.address, purpose, None)?;
-        // It may be another by now.
+        // Look again: the data set may have been replaced before the claim.
         Ok((Held(claim), there(&mut *visit.open()?, visit)?))
     }
 

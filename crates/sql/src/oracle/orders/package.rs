@@ -1,6 +1,6 @@
-//! The transactions as procedures of the package ORDERENTRY that the server performs by itself, with the steps of
-//! `assay_orders::program` on the same inputs. A call is a transaction, its commit included, and returns what it did.
-//! Lists of numbers come as text, four digits each.
+//! The transactions as procedures of the package ORDERENTRY that the server performs by itself: the steps of
+//! `assay_orders::program` on the same inputs. A call is one transaction, including its commit, and returns its
+//! effects. Lists of numbers are passed as text, four digits each.
 
 use super::statements::{HOUR, NEW_ITEM, TOTALS, WORK_LIST};
 use crate::orders::text::{BEST, NEW_ADDRESS, filled};
@@ -8,9 +8,9 @@ use assay_orders::mix::Tx;
 
 /// The package.
 pub(super) const PACKAGE: &str = "orderentry";
-/// What every procedure takes at its end: the pause within, in microseconds, and where it tells what it did.
+/// Last arguments of every procedure: the range of the pause, in microseconds, and the output of its effects.
 const TAIL: &str = "p_min number, p_max number, o_done out varchar2";
-/// Has a session's calls commit a logon on its own.
+/// Makes a session's calls commit a logon separately.
 pub(super) const COMMIT_LOGON: &str = "begin orderentry.commits_logons := true; end;";
 /// The first version whose users may sleep without a privilege.
 const SLEEPS: u32 = 18;
@@ -205,7 +205,7 @@ const PROCEDURES: [Procedure; 9] = [
     },
 ];
 
-/// What procedures share. A pause is a statement of its own text: the package can be made where its user may not sleep.
+/// Helpers of the procedures. A pause is dynamic SQL, so that the package compiles even if its user may not sleep.
 const HELPERS: &str = "\
 function item(p_list varchar2, p_at number) return number is
 begin
@@ -228,7 +228,7 @@ begin
 end;
 ";
 
-/// Both halves of the package for a server of this version; each replaces what is there.
+/// Specification and body of the package for this version; each replaces an existing one.
 pub(super) fn create(major: u32) -> [String; 2] {
     let heads: Vec<String> = PROCEDURES.iter().map(|one| head(one) + ";\n").collect();
     let bodies: Vec<String> = PROCEDURES.iter().map(whole).collect();
@@ -255,7 +255,7 @@ fn whole(one: &Procedure) -> String {
     let commit = if one.tx.reads_only() {
         ""
     } else {
-        // Without the word a block does not wait for the log.
+        // Without WAIT, a commit in a block does not wait for the log.
         "\n  commit write wait;"
     };
     format!(
@@ -286,7 +286,7 @@ fn body(text: &str) -> String {
     filled(text, &parts)
 }
 
-/// The call of a procedure; its last placeholder is its answer.
+/// The call of a procedure; its last placeholder receives the answer.
 pub(super) fn call(tx: Tx) -> String {
     let arguments = PROCEDURES[tx.index()].arguments.split(", ").count() + 3;
     let marks: Vec<String> = (1..=arguments).map(|at| format!(":{at}")).collect();

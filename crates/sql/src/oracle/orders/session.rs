@@ -1,4 +1,4 @@
-//! How one session of order entry is spoken to.
+//! The connection of one order-entry session.
 
 use super::super::attached::Attached;
 use super::super::session::{Bind, OraError, Session as Server, told};
@@ -12,11 +12,11 @@ use assay_orders::params::Pause;
 use assay_orders::program::{Effects, Row, STATEMENTS, Statement, Value};
 use assay_run::engine::{EngineError, OpError};
 
-/// What a statement returns that anybody looks at.
+/// Number of leading columns that are read from a result.
 const WANTED: usize = 4;
 const NS_PER_US: u64 = 1000;
 
-/// See the module.
+/// Connection of a session.
 pub(super) struct Link {
     session: Box<dyn Server>,
     calls: Vec<String>,
@@ -40,7 +40,7 @@ impl Wire for Link {
 
     fn failure(error: &OraError) -> (OpError, bool) {
         let mut told = error.of_operation();
-        // A lock that was waited for in vain is tried for again, as after a deadlock.
+        // Retry after a lock timeout, as after a deadlock.
         told.retryable |= told.class == "lock timeout";
         (told, error.is_fatal())
     }
@@ -81,7 +81,7 @@ impl Wire for Link {
     }
 }
 
-/// Sends a statement as it is sent.
+/// Sends a statement in its own way, and returns its rows.
 pub(super) fn send(
     session: &mut dyn Server,
     (sql, marks, how): &Sent,

@@ -1,5 +1,5 @@
-//! The transactions as single statements in Oracle's words. `$n` is the n-th value; numbers come as they are, money in cents; what a
-//! query returns begins with three numbers and a text.
+//! The transactions as single statements in Oracle's SQL. `$n` is the n-th value; numbers are inserted as they are,
+//! money is in cents. Each row of a query starts with three numbers and a text.
 
 use crate::orders::text::{self, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, marked, wanted};
 use assay_orders::program::Statement;
@@ -7,19 +7,19 @@ use assay_orders::program::Statement;
 pub(super) const NEW_ITEM: &str = "insert into order_items (order_id, line_item_id, product_id, unit_price, quantity, gift_wrap, \
     condition, estimated_delivery)";
 
-/// WQ, of the warehouse `$1`.
+/// WQ, for the warehouse `$1`.
 pub(super) const TOTALS: &str = "select o.order_mode, o.warehouse_id, sum(o.order_total) as total, count(*) as orders \
     from orders o join warehouses h on h.warehouse_id = o.warehouse_id where h.warehouse_id = $1 \
     group by cube (o.order_mode, o.warehouse_id)";
 
-/// WA, of the warehouse `$1`.
+/// WA, for the warehouse `$1`.
 pub(super) const HOUR: &str = "select o.warehouse_id, s.hi, s.lo, sum(o.order_total) as total, count(*) as orders from \
     (select systimestamp - numtodsinterval((level - 1) * 5, 'MINUTE') as hi, \
     systimestamp - numtodsinterval(level * 5, 'MINUTE') as lo from dual connect by level <= 12) s \
     join orders o on o.order_date between s.lo and s.hi where o.warehouse_id = $1 \
     group by o.warehouse_id, s.hi, s.lo order by s.hi, s.lo desc";
 
-/// S17, of the warehouse `$1`; one row is fetched.
+/// S17, for the warehouse `$1`; one row is fetched.
 pub(super) const WORK_LIST: &str = "select w.* from (with todo as \
     (select order_id from orders where warehouse_id = $1 and order_status <= 4 and rownum < 10) \
     select o.order_id, i.line_item_id, i.product_id, i.unit_price, i.quantity, o.order_mode, o.order_status, o.order_total, \
@@ -27,9 +27,9 @@ pub(super) const WORK_LIST: &str = "select w.* from (with todo as \
     o.order_date from todo t join orders o on o.order_id = t.order_id join customers c on c.customer_id = o.customer_id \
     left join order_items i on i.order_id = o.order_id) w where rownum < 2";
 
-/// Columns of a row of which nothing is wanted.
+/// Placeholder columns of a row that returns no values.
 const NOTHING: &str = "null, null, null, null";
-/// A product's id, and its price in cents.
+/// A product's ID, and its price in cents.
 const PRICED: &str = "p.product_id, p.list_price * 100, null, null";
 
 /// How a statement is sent.
@@ -39,11 +39,11 @@ pub(super) enum How {
     Rows,
     /// Only its changes matter.
     Run,
-    /// A block with one answer.
+    /// A block with one output.
     Block,
 }
 
-/// A statement, which value each of its placeholders stands for, from 0, and how it is sent.
+/// A statement, which value, from 0, each of its placeholders stands for, and how it is sent.
 pub(super) type Sent = (String, Vec<usize>, How);
 
 /// See [`Sent`].

@@ -1,8 +1,8 @@
-//! Where a server is and who we are there: what libpq takes from a URL, a service file, the environment, a password file.
+//! Where a server is and who we are there: what libpq takes from a URL, a service file, the environment and a password file.
 //!
-//! Pure: the outside comes in as [`Surroundings`]. Order of precedence, as libpq's: URL, service, environment, default. A
-//! parameter that cannot be honoured is an error that names it, never ignored.
-//! Public documentation: "Database Connection Control Functions" and what follows it in the chapter on libpq.
+//! Pure: all outside input comes through [`Surroundings`]. Order of precedence as in libpq: URL, service, environment,
+//! default. A parameter that assay cannot honour is an error that names it, never ignored.
+//! Public documentation: "Database Connection Control Functions" and the following sections in the chapter on libpq.
 
 mod names;
 mod passfile;
@@ -30,16 +30,16 @@ use std::time::Duration;
 pub enum Host {
     /// Over the network.
     Tcp {
-        /// Name or address; a certificate must be for it.
+        /// Name or address; the certificate must match it.
         name: String,
-        /// Where to connect without asking for the name (`hostaddr`).
+        /// Address to connect to without resolving the name (`hostaddr`).
         address: Option<IpAddr>,
         /// Port.
         port: u16,
     },
     /// On this host.
     Unix {
-        /// Directory of the socket `.s.PGSQL.<port>`; one that begins with `@` is in the abstract name space.
+        /// Directory of the socket `.s.PGSQL.<port>`; a leading `@` means the abstract name space.
         directory: PathBuf,
         /// Port.
         port: u16,
@@ -65,21 +65,21 @@ pub enum SslMode {
     Disable,
     /// Only if the server insists.
     Allow,
-    /// If the server can.
+    /// If the server supports it.
     #[default]
     Prefer,
-    /// Always, whoever the server is.
+    /// Always, without verifying the server.
     Require,
-    /// Always, with a certificate of a known authority.
+    /// Always, with a certificate from a trusted authority.
     VerifyCa,
-    /// Also with the right host name in it.
+    /// The certificate must also match the host name.
     VerifyFull,
 }
 
 /// Encryption and whom to trust.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tls {
-    /// Whether.
+    /// Whether to encrypt.
     pub mode: SslMode,
     /// Authorities (`sslrootcert`).
     pub roots: Roots,
@@ -91,7 +91,7 @@ pub struct Tls {
     pub direct: bool,
     /// Do not tell the server the name we look for (`sslsni=0`).
     pub hide_name: bool,
-    /// Lowest and highest version, where one is requested: 12 or 13.
+    /// Lowest and highest version, if requested: 12 or 13.
     pub versions: (Option<u8>, Option<u8>),
 }
 
@@ -100,38 +100,38 @@ pub struct Tls {
 pub enum ChannelBinding {
     /// Never.
     Disable,
-    /// Where the server can.
+    /// If the server supports it.
     #[default]
     Prefer,
-    /// Or no session.
+    /// Refuse sessions without it.
     Require,
 }
 
-/// Which servers of a list will do.
+/// Which servers of a list are acceptable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SessionAttrs {
-    /// All.
+    /// All servers.
     #[default]
     Any,
-    /// Those that take writes by default.
+    /// Servers whose sessions accept writes by default.
     ReadWrite,
-    /// Those that do not.
+    /// Servers whose sessions are read-only by default.
     ReadOnly,
-    /// Those not in recovery.
+    /// Servers not in recovery.
     Primary,
-    /// Those in hot standby.
+    /// Servers in hot standby.
     Standby,
-    /// Those in hot standby; if there is none, all.
+    /// Servers in hot standby; if none is, all servers.
     PreferStandby,
 }
 
 assay_measure::with_defaults! {
-    /// What TCP does about a peer that says nothing.
+    /// How TCP treats a silent peer.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Keepalive {
-        /// Probe at all.
+        /// Whether to probe at all.
         pub on: bool = true,
-        /// Silence before the first probe; none: the system's.
+        /// Silence before the first probe; `None` means the system's default.
         pub idle: Option<Duration>,
         /// Time between probes.
         pub interval: Option<Duration>,
@@ -151,7 +151,7 @@ pub struct ConnectOptions {
     pub user: String,
     /// Its password, if one was given.
     pub password: Option<Password>,
-    /// Passwords of the password file, by host; looked at where none was given.
+    /// Passwords from the password file, by host; used if no password was given.
     pub host_passwords: Vec<Option<Password>>,
     /// Database.
     pub dbname: String,
@@ -161,30 +161,30 @@ pub struct ConnectOptions {
     pub options: Option<String>,
     /// Further settings of the session from the environment (`TimeZone`, `geqo`).
     pub settings: Vec<(String, String)>,
-    /// Longest wait for one address to let us in; none: for ever.
+    /// Longest time to connect and log in to one address; `None` means no limit.
     pub connect_timeout: Option<Duration>,
     /// Encryption.
     pub tls: Tls,
     /// Channel binding.
     pub channel_binding: ChannelBinding,
-    /// Ways of authentication that are accepted (`require_auth`), by name; empty: all.
+    /// Accepted authentication methods (`require_auth`), by name; empty means all.
     pub require_auth: Vec<String>,
-    /// Operating-system user the server of a socket must run as (`requirepeer`).
+    /// Operating-system user that must run the server of a Unix socket (`requirepeer`).
     pub require_peer: Option<String>,
-    /// Which servers will do.
+    /// Which servers are acceptable.
     pub session_attrs: SessionAttrs,
-    /// Silent peers.
+    /// Treatment of silent peers.
     pub keepalive: Keepalive,
-    /// Lowest and highest minor of protocol 3 to speak.
+    /// Lowest and highest minor version of protocol 3.
     pub protocol_minor: (u16, u16),
-    /// How long an answer may take once we are let in, and who may end the wait.
+    /// How long an answer may take after the login, and who may end the wait.
     pub patience: Patience,
-    /// What was ignored, and why: a password file that others may read.
+    /// What was ignored, and why: a password file that others can read.
     pub warnings: Vec<String>,
 }
 
 impl ConnectOptions {
-    /// The password for a host, by its place in the list.
+    /// The password for a host, by its position in the list.
     #[must_use]
     pub fn password_for(&self, host: usize) -> Option<&Password> {
         self.password.as_ref().or_else(|| self.host_passwords.get(host)?.as_ref())

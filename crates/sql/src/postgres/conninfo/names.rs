@@ -1,15 +1,15 @@
-//! Every parameter libpq knows, its environment variable, and how assay treats it.
+//! Every parameter that libpq knows, its environment variable, and how assay treats it.
 
 use Use::{Honoured, Moot, Only};
 
-/// What becomes of a parameter.
+/// How assay treats a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     /// Honoured.
     Honoured,
-    /// Without meaning here, whatever its value: it tunes something we do not speak.
+    /// Accepted with any value but without effect: it tunes a feature that assay does not use.
     Moot,
-    /// Only these values can be honoured; the remedy for others.
+    /// Only these values can be honoured; with the remedy for others.
     Only(&'static [&'static str], &'static str),
 }
 
@@ -32,7 +32,7 @@ macro_rules! parameters {
 const NO_OAUTH: &str = "assay does not support OAuth; use scram-sha-256 or a client certificate";
 const NO_SCRAM_KEYS: &str = "give the password instead";
 
-/// The table. Source: the libpq chapter of the manuals of 13 to 18.
+/// The table. Source: the libpq chapter of the manuals for 13 to 18.
 pub(super) const PARAMETERS: &[Parameter] = parameters! {
     "host" = "PGHOST", Honoured;
     "hostaddr" = "PGHOSTADDR", Honoured;
@@ -89,10 +89,10 @@ pub(super) const PARAMETERS: &[Parameter] = parameters! {
     "oauth_scope", Only(&[], NO_OAUTH);
 };
 
-/// Variables that set parameters of the session, and their names there.
+/// Variables that set session parameters, and the parameters' names.
 pub(super) const SESSION_VARIABLES: &[(&str, &str)] = &[("PGTZ", "TimeZone"), ("PGGEQO", "geqo")];
 
-/// Whether a name exists and a value of it can be honoured.
+/// Checks that a parameter exists and that assay can honour its value.
 pub(super) fn judge(name: &str, value: &str) -> Result<(), String> {
     let Some(parameter) = PARAMETERS.iter().find(|known| known.name == name) else {
         return Err(format!("connection parameter {name:?} is unknown: libpq has no parameter with this name"));

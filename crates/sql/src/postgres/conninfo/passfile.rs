@@ -1,8 +1,8 @@
-//! Password files: `host:port:database:user:password` a line, `*` for any, `\` before a colon or itself.
+//! Password files: one `host:port:database:user:password` per line, `*` for any value, `\` before a colon or a backslash.
 
 use super::Password;
 
-/// Which password is looked for.
+/// Which password to find.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted<'a> {
     /// Host, its address, or its socket's directory; `localhost` for the default directory.
@@ -12,7 +12,7 @@ pub(super) struct Wanted<'a> {
     pub(super) user: &'a str,
 }
 
-/// The first line that matches.
+/// The password of the first matching line.
 pub(super) fn find(text: &str, wanted: Wanted<'_>) -> Option<Password> {
     let port = wanted.port.to_string();
     let keys = [wanted.host, &port, wanted.dbname, wanted.user];
@@ -28,13 +28,13 @@ pub(super) fn find(text: &str, wanted: Wanted<'_>) -> Option<Password> {
                 }
                 rest = more;
             }
-            // Only an escaped colon belongs to a password.
+            // A password ends at the first unescaped colon.
             let (password, ..) = field_to_end(rest);
             (!password.is_empty()).then(|| Password::new(password))
         })
 }
 
-/// A field, whether it has no escape, and what follows its colon.
+/// A field, whether it has no escape, and the text after its colon.
 fn field(text: &str) -> Option<(String, bool, &str)> {
     let (field, plain, more) = field_to_end(text);
     more.map(|more| (field, plain, more))
@@ -48,7 +48,7 @@ fn field_to_end(text: &str) -> (String, bool, Option<&str>) {
             ':' => return (field, plain, Some(&text[at + 1..])),
             '\\' => {
                 plain = false;
-                // One at the very end stands for itself.
+                // A backslash at the very end stands for itself.
                 field.push(letters.next().map_or('\\', |(_, next)| next));
             }
             _ => field.push(letter),

@@ -1,4 +1,4 @@
-//! From what was given, in whatever places, to what a session needs.
+//! Combines the settings of all sources into what a session needs.
 
 use super::names::{self, PARAMETERS, Parameter, SESSION_VARIABLES};
 use super::passfile;
@@ -12,15 +12,15 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Directories where servers put their sockets: Debian's and that of PostgreSQL's own builds.
+/// Default directories of server sockets: Debian's and that of PostgreSQL's own builds.
 const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 const PORT: u16 = 5432;
-/// Longest wait for an address where nothing says otherwise. libpq waits for ever, which for a host behind a silent
-/// firewall means minutes without a word.
+/// Default limit for connecting to an address. libpq has none, so for a host behind a silent firewall it would wait for
+/// minutes.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Options of what follows `postgres:` (`//user:password@host:port/db?name=value`, `host=a dbname=b`, or the name of a
-/// database), completed from `from`.
+/// Parses what follows `postgres:` (`//user:password@host:port/db?name=value`, `host=a dbname=b`, or the name of a
+/// database), and completes it with `from`.
 ///
 /// # Errors
 /// What is wrong, with the remedy; never the value of a secret.
@@ -69,7 +69,7 @@ pub fn options(location: &str, from: &dyn Surroundings) -> Result<ConnectOptions
     Ok(options)
 }
 
-/// The parameters that are set, each by the first place that has it.
+/// The parameters that are set, each from the first source that has it.
 struct Values(BTreeMap<String, String>);
 
 impl Values {
@@ -203,7 +203,7 @@ fn hosts(values: &Values, from: &dyn Surroundings) -> Result<(Vec<Host>, PathBuf
     Ok((hosts, default_directory))
 }
 
-/// The first directory that has the socket, else the first.
+/// The first directory that contains the socket, else the first one.
 fn socket_directory(port: u16, from: &dyn Surroundings) -> PathBuf {
     let found =
         SOCKET_DIRECTORIES.iter().find(|directory| from.exists(&Path::new(directory).join(format!(".s.PGSQL.{port}"))));
@@ -318,11 +318,11 @@ fn keepalive(values: &Values) -> Result<Keepalive, String> {
     })
 }
 
-/// Ways of authentication libpq has names for.
+/// Authentication methods that libpq has names for.
 const WAYS: [&str; 7] = ["password", "md5", "gss", "sspi", "scram-sha-256", "oauth", "none"];
 
-/// The accepted ways; a list of exclusions (`!md5`) is turned around. As libpq has it, a name comes once, and nothing is
-/// trimmed: a misread list of what may be answered is no place for kindness.
+/// The accepted methods; a list of exclusions (`!md5`) is inverted. As in libpq, each name may occur only once, and
+/// nothing is trimmed: a lenient parser could accept a method that the user meant to exclude.
 fn require_auth(values: &Values) -> Result<Vec<String>, String> {
     let Some(text) = values.get("require_auth") else {
         return Ok(Vec::new());
@@ -355,7 +355,7 @@ fn require_auth(values: &Values) -> Result<Vec<String>, String> {
     Ok(accepted)
 }
 
-/// Lowest and highest minor of protocol 3. As libpq 18 asks for 3.0 unless told otherwise: some poolers answer no other.
+/// Lowest and highest minor version of protocol 3. Like libpq 18, defaults to 3.0: some poolers accept no other version.
 fn protocol(values: &Values) -> Result<(u16, u16), String> {
     let known = [("3.0", Some(0)), ("3.2", Some(2)), ("latest", Some(2))];
     let lowest = values.choice("min_protocol_version", &known)?.unwrap_or(0);

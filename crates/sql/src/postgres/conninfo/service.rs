@@ -1,14 +1,14 @@
-//! Service files: groups of connection parameters under a name.
+//! Service files: named groups of connection parameters.
 
 use super::names;
 use super::surroundings::Surroundings;
 use std::path::{Path, PathBuf};
 
-/// Where distributions keep the system's file; the first is Debian's.
+/// Where distributions keep the system-wide file; the first is Debian's.
 const SYSTEM_DIRECTORIES: [&str; 3] = ["/etc/postgresql-common", "/etc/sysconfig/pgsql", "/etc"];
 const FILE_NAME: &str = "pg_service.conf";
 
-/// Parameters of a service: of the user's file, else of the system's.
+/// Parameters of a service, from the user's file or else from the system's.
 pub(super) fn find(
     service: &str,
     file: Option<&str>,
@@ -47,7 +47,7 @@ fn places(file: Option<&str>, from: &dyn Surroundings) -> Vec<(PathBuf, bool)> {
     places
 }
 
-/// The group of a name in a file's text; the first value of a parameter counts.
+/// The group of this name in a file's text; the first value of a parameter wins.
 pub(super) fn group(text: &str, service: &str, path: &Path) -> Result<Option<Vec<(String, String)>>, String> {
     let mut found: Option<Vec<(String, String)>> = None;
     for (number, line) in (1..).zip(text.lines()) {

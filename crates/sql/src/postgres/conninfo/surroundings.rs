@@ -5,32 +5,32 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A file's text and who may read it.
+/// A file's text and its permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileText {
-    /// Bytes that are no UTF-8 are replaced.
+    /// Bytes that are not UTF-8 are replaced.
     pub text: String,
     /// Permission bits.
     pub mode: u32,
-    /// Neither a directory nor a device.
+    /// A regular file, not a directory or device.
     pub regular: bool,
 }
 
-/// The outside: variables, files, the operating system's user.
+/// Outside input: variables, files, the operating system's user.
 pub trait Surroundings {
     /// An environment variable that is set and not empty.
     fn variable(&self, name: &str) -> Option<String>;
 
-    /// A file; none where it is not there.
+    /// Reads a file; `None` if it does not exist.
     ///
     /// # Errors
-    /// It is there and cannot be read.
+    /// It exists but cannot be read.
     fn read(&self, path: &Path) -> Result<Option<FileText>, String>;
 
-    /// Whether something is there.
+    /// Whether a path exists.
     fn exists(&self, path: &Path) -> bool;
 
-    /// Home of the user.
+    /// Home directory of the user.
     fn home(&self) -> Option<PathBuf>;
 
     /// Name of the user.
@@ -70,7 +70,7 @@ impl Surroundings for ThisHost {
     }
 
     fn user(&self) -> Option<String> {
-        // Users of a directory service are in no file: the login's own word is the next best.
+        // Users from a directory service are in no file; the login's variables are the next best source.
         account(0).or_else(|| self.variable("USER")).or_else(|| self.variable("LOGNAME"))
     }
 }

@@ -3,11 +3,11 @@
 use crate::url;
 pub(super) use crate::url::Given;
 
-/// Reads what follows `postgres:`. Errors repeat no value of it: it may hold a password.
+/// Parses what follows `postgres:`. Errors repeat none of its values: they may include a password.
 pub(super) fn parse(location: &str) -> Result<Given, String> {
     if let Some(rest) = location.strip_prefix("//") {
         let mut given = url::read(rest)?;
-        // What other drivers write for it; libpq takes it as well.
+        // Other drivers use this name; libpq accepts it as well.
         for (name, value) in given.iter_mut().filter(|(name, value)| name == "ssl" && value == "true") {
             (*name, *value) = ("sslmode".to_owned(), "require".to_owned());
         }
@@ -17,7 +17,7 @@ pub(super) fn parse(location: &str) -> Result<Given, String> {
     } else if location.is_empty() {
         Ok(Vec::new())
     } else {
-        // As psql's first argument: the name of a database.
+        // A database name, as in psql's first argument.
         Ok(vec![("dbname".to_owned(), location.to_owned())])
     }
 }

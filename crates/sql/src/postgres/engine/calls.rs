@@ -8,17 +8,17 @@ use assay_run::dataset::rows::{COLUMN_BYTES, FILL, fill_columns};
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
 
-/// First value of an update, after the two keys.
+/// Index of an update's first content parameter, after the two keys.
 const CONTENT: usize = 2;
 
-/// What a session can do with one schema.
+/// The prepared statements for one schema.
 #[derive(Debug)]
 pub(super) struct Calls {
     pub schema: u32,
     pub select: Call,
     pub update: Option<Call>,
     pub scan: Option<Call>,
-    /// Each column has a value of its own (OBFUSCATE_COLUMNS); else all share one.
+    /// Number of content values: one for each column (OBFUSCATE_COLUMNS), or one that all columns share.
     values: usize,
     obfuscate: bool,
     content: Vec<u8>,
@@ -29,7 +29,7 @@ pub(super) fn select_sql(options: &Options, schema: u32, first: &str, last: &str
     format!("select count(c2) from {} where custid between {first} and {last}", options.names.rows_table(schema))
 }
 
-/// The text of an update; `value` names the value of each changed column, counted from 0.
+/// The text of an update; `value` returns the expression for each changed column, counted from 0.
 pub(super) fn update_sql(
     options: &Options,
     plan: &Plan,
@@ -54,7 +54,7 @@ pub(super) fn scan_sql(options: &Options, schema: u32) -> String {
 }
 
 impl Calls {
-    /// Prepares what the plan needs and makes sure that the server performs it as it should.
+    /// Prepares the statements of the plan, and verifies that the server executes them as intended.
     pub(super) fn prepare(
         connection: &mut Connection,
         options: &Options,
@@ -99,7 +99,7 @@ impl Calls {
         })
     }
 
-    /// Puts an update's content in place.
+    /// Sets the content of the next update.
     pub(super) fn stamp(&mut self, stamp: u64) {
         let Some(update) = &mut self.update else {
             return;

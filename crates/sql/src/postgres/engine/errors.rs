@@ -1,9 +1,9 @@
-//! What the server's errors mean for an operation and for a run.
+//! What server errors mean for an operation and for a run.
 
 use crate::postgres::wire::PgError;
 use assay_run::engine::{EngineError, OpError};
 
-/// Classes of failed operations by SQLSTATE; whether another attempt may help.
+/// Classes of failed operations by SQLSTATE, and whether a retry may help.
 const CLASSES: &[(&str, &str, bool)] = &[
     ("40P01", "deadlock", true),
     ("40001", "serialization", true),
@@ -20,7 +20,7 @@ const CLASSES: &[(&str, &str, bool)] = &[
     ("42501", "no privilege", false),
 ];
 
-/// An operation's failure by what the server said.
+/// Converts a server error to the failure of an operation.
 pub(in crate::postgres) fn op_error(error: &PgError) -> OpError {
     let text = error.to_string();
     if error.is_fatal() {
@@ -29,7 +29,7 @@ pub(in crate::postgres) fn op_error(error: &PgError) -> OpError {
     by_code(error.code().unwrap_or_default(), text)
 }
 
-/// The same from a SQLSTATE and its text.
+/// The same for a SQLSTATE and its message.
 pub(in crate::postgres) fn by_code(code: &str, text: String) -> OpError {
     if code == "57014" && text.contains("statement timeout") {
         return OpError { class: "statement timeout", text, retryable: false };
@@ -39,7 +39,7 @@ pub(in crate::postgres) fn by_code(code: &str, text: String) -> OpError {
     OpError { class, text, retryable }
 }
 
-/// The server cannot serve as asked.
+/// The error of a server that cannot serve as requested.
 pub(in crate::postgres) fn unusable(error: PgError) -> EngineError {
     EngineError::Unusable(error.to_string())
 }

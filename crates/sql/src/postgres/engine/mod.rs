@@ -1,7 +1,7 @@
-//! Sessions of a run: one connection each, every operation a prepared statement with its own start and end.
+//! Sessions of a run: one connection each; every operation is a prepared statement with its own start and end time.
 //!
-//! [`server`] says whether the server can serve the plan, [`session`] is one of them,
-//! [`crate::watch`] cancels abandoned statements. Design: `docs/design/postgres-session.md`.
+//! [`server`] checks whether the server can serve the plan, [`session`] implements a session, [`crate::watch`] cancels
+//! abandoned statements. Design: `docs/design/postgres-session.md`.
 
 mod calls;
 pub(super) mod errors;
@@ -45,13 +45,13 @@ struct PgEngine {
     plan: Plan,
     options: Options,
     facts: Vec<Fact>,
-    /// What a run keeps on a server besides its sessions.
+    /// What a run holds on a server besides its sessions.
     on: Attached,
     /// Keeps another role's tables as they were examined.
     guard: Mutex<Guard>,
-    /// Makes a session act as the role the data set belongs to.
+    /// Statement that makes a session act as the data set's owner.
     acting: Option<String>,
-    /// What has grown of the data set before this run; empty: nothing.
+    /// How the data set had grown before this run; empty if it had not.
     grown: String,
 }
 
@@ -92,7 +92,7 @@ impl PgEngine {
     }
 }
 
-/// The data set as it is now that it is claimed: what was seen before may have been another.
+/// Reads the data set again under the claim, since it may have been replaced meanwhile.
 fn claimed(control: &mut Connection, plan: &Plan, options: &Options) -> Result<Box<Ours>, EngineError> {
     let names = &options.names;
     let Found::Ours(ours) = marker::find(control, names)? else {
@@ -152,7 +152,7 @@ impl Base for PgEngine {
         sliced.perform(session, &self.plan, &self.on.clock, slice)
     }
 
-    /// Within a transaction it cannot. A connection that fails here fails again at the next operation, which says so.
+    /// Not possible within a transaction. If the connection fails here, the next operation fails and reports it.
     fn publish(&self, session: &mut session::Session) {
         if session.state == b'I'
             && let Some(connection) = &mut session.connection

@@ -7,7 +7,7 @@ use assay_measure::config::Settings;
 use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
 
-/// Default of IO_DEPTH: no operation has more blocks to read than WORK_UNIT, and few devices want more at once.
+/// Upper bound of the default IO_DEPTH: an operation reads no more blocks than WORK_UNIT, and few devices benefit from more at once.
 const IO_DEPTH_DEFAULT_MAX: u32 = 32;
 
 /// How a range of keys is read.
@@ -25,22 +25,22 @@ pub(super) enum ReadMode {
 /// Where the sessions' loop runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loop {
-    /// Here: a round trip an operation.
+    /// In assay: one round trip per operation.
     Client,
-    /// In a procedure: a round trip a slice of operations.
+    /// In a procedure: one round trip per slice of operations.
     Server,
 }
 
-/// See the module.
+/// Session options.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
-    /// Of the data set's schema and tables.
+    /// Names of the data set's schema and tables.
     pub names: Names,
     pub read_mode: ReadMode,
     pub run_loop: Loop,
-    /// synchronous_commit of the sessions; `None` leaves the server's.
+    /// synchronous_commit of the sessions; `None` keeps the server's.
     pub commit_mode: Option<String>,
-    /// DRIVER_THREADS; 0 leaves it to us.
+    /// DRIVER_THREADS; 0 lets assay choose.
     threads: usize,
 }
 
@@ -81,11 +81,11 @@ impl Options {
         refuse_unfit(plan)
     }
 
-    /// Threads for so many sessions.
+    /// Number of threads for so many sessions.
     ///
-    /// Where not each session can have a CPU, one thread serves many: taking the answers that are there one after the
-    /// other costs less than a switch of threads for each. A thread on every CPU leaves none idle, where fewer did (14 %
-    /// of two CPUs with one thread for 8 sessions). A slice of operations needs a thread that waits for it.
+    /// If there are fewer CPUs than sessions, one thread serves many: taking the available answers one after the other
+    /// costs less than a thread switch for each. One thread per CPU keeps all CPUs busy; fewer threads did not (one
+    /// thread for 8 sessions left 14 % of two CPUs idle). Slices need one thread per session, since it blocks.
     pub(super) fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
         match (self.run_loop, self.threads) {
             (Loop::Server, _) => sessions,
@@ -94,7 +94,7 @@ impl Options {
         }
     }
 
-    /// Statements that make a session plan and commit as asked.
+    /// Statements that make a session plan and commit as requested.
     pub(super) fn session_settings(&self) -> String {
         let (index, bitmap) = match self.read_mode {
             ReadMode::Single => ("on", "off"),
@@ -114,7 +114,7 @@ impl Options {
         sql
     }
 
-    /// For the facts.
+    /// Name for the facts.
     pub(super) fn read_mode_name(&self) -> String {
         match self.read_mode {
             ReadMode::Single => "single".to_owned(),

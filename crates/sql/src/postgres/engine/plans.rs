@@ -1,11 +1,11 @@
-//! Whether the server performs a statement the way it is measured: by EXPLAIN, once for each statement of a session.
+//! Verifies with EXPLAIN, once for each statement of a session, that the server executes it the way the test intends.
 
 use super::errors;
 use super::options::{Options, ReadMode};
 use crate::postgres::wire::{Connection, Prepared};
 use assay_run::engine::EngineError;
 
-/// The plan of a prepared statement, a line a node.
+/// The plan of a prepared statement, one line per node.
 fn explain(connection: &mut Connection, statement: &Prepared, values: &[&str]) -> Result<Vec<String>, EngineError> {
     let arguments = if values.is_empty() { String::new() } else { format!("({})", values.join(", ")) };
     let sql = format!("explain (costs off) execute {}{arguments}", statement.name());
@@ -14,7 +14,7 @@ fn explain(connection: &mut Connection, statement: &Prepared, values: &[&str]) -
     Ok(answer.rows.into_iter().filter_map(line).collect())
 }
 
-/// A statement over a range of keys: through our index, in the way READ_MODE asks for.
+/// Checks a statement over a range of keys: it must use our index, in the way READ_MODE sets.
 pub(super) fn range(
     connection: &mut Connection,
     options: &Options,
@@ -36,14 +36,14 @@ pub(super) fn range(
     expect(what, &table, &plan, &wanted)
 }
 
-/// A scan: the whole table, by one process.
+/// Checks a scan: one process must read the whole table.
 pub(super) fn scan(connection: &mut Connection, statement: &Prepared, schema: u32) -> Result<(), EngineError> {
     let plan = explain(connection, statement, &[])?;
     let table = format!("cf2_{schema}");
     expect("a scan", &table, &plan, &[format!("Seq Scan on {table}")])
 }
 
-/// Each of `wanted` is a node of the plan, and nothing else reads a table.
+/// Each of `wanted` must be a node of the plan, and no other node may read a table.
 fn expect(what: &str, table: &str, plan: &[String], wanted: &[String]) -> Result<(), EngineError> {
     let nodes: Vec<&str> = plan
         .iter()

@@ -1,4 +1,4 @@
-//! Whether the server can serve the plan, and the facts about it.
+//! Whether the server can serve the plan, and facts about it.
 
 use super::errors;
 use super::options::{Loop, Options};
@@ -10,16 +10,16 @@ use assay_run::engine::EngineError;
 use assay_run::plan::Plan;
 use std::time::{Duration, Instant};
 
-/// Server versions whose views and plans are known.
+/// Server versions with known views and plans.
 const VERSIONS: std::ops::RangeInclusive<u32> = 13..=18;
-/// Connections that must stay free beside the sessions: ours for the statistics, and somebody's to look.
+/// Connections that must stay free besides the sessions: for assay's statistics, and for an administrator.
 const SPARE_CONNECTIONS: i64 = 10;
 
-/// How long processes of closed sessions may still take connections.
+/// How long processes of closed sessions may still occupy connections.
 const GOODBYE_MAX: Duration = Duration::from_millis(500);
 const GOODBYE_POLL: Duration = Duration::from_millis(20);
 
-/// Settings that explain figures; what a version does not have is left out.
+/// Settings that explain figures; those that a version does not have are left out.
 const SETTINGS: &str = "\
     autovacuum bgwriter_delay bgwriter_lru_maxpages block_size checkpoint_completion_target \
     checkpoint_timeout commit_delay data_checksums debug_io_direct effective_io_concurrency fsync \
@@ -28,14 +28,14 @@ const SETTINGS: &str = "\
     synchronous_standby_names track_io_timing track_wal_io_timing wal_buffers wal_compression \
     wal_level wal_sync_method work_mem";
 
-/// What a report tells first of the server.
+/// The settings a report shows first.
 pub(in crate::postgres) const TOLD: &str = "\
     server_version server_host database setting_shared_buffers setting_huge_pages_status setting_huge_pages \
     setting_synchronous_commit setting_fsync setting_full_page_writes setting_wal_level setting_max_wal_size \
     setting_checkpoint_timeout setting_io_method setting_effective_io_concurrency setting_data_checksums jit \
     io_timing_achieved setting_track_wal_io_timing setting_autovacuum plan connection_encrypted statistics_reset";
 
-/// Refuses what cannot work, returns the facts.
+/// Refuses a plan that cannot work, and returns the facts.
 pub(super) fn examine(control: &mut Connection, plan: &Plan, options: &Options) -> Result<Vec<Fact>, EngineError> {
     let text = |control: &mut Connection, sql: &str| -> Result<String, EngineError> {
         let answer = control.query(sql).map_err(errors::unusable)?;
@@ -84,7 +84,7 @@ pub(super) fn examine(control: &mut Connection, plan: &Plan, options: &Options) 
     Ok(facts)
 }
 
-/// An update needs a server, a database and a role that allow it.
+/// Updates need a server, a database and a role that allow writes.
 fn writes_allowed(control: &mut Connection, plan: &Plan, options: &Options, standby: bool) -> Result<(), EngineError> {
     if standby && options.run_loop == Loop::Server {
         return Err(EngineError::Unusable(
@@ -110,7 +110,7 @@ fn writes_allowed(control: &mut Connection, plan: &Plan, options: &Options, stan
     Ok(())
 }
 
-/// Text of a row's values.
+/// Concatenates a row's values.
 trait ConcatText {
     fn concat_text(&self) -> String;
 }
@@ -121,12 +121,12 @@ impl ConcatText for Vec<Option<String>> {
     }
 }
 
-/// Room for every session and some more.
+/// Checks that there are connections for every session and some spare ones.
 pub(in crate::postgres) fn connections(control: &mut Connection, plan: &Plan) -> Result<(), EngineError> {
     let begun = Instant::now();
     loop {
         let room = room(control, plan)?;
-        // Processes of sessions that have just said good-bye (a load's, say) are still counted for a moment.
+        // Processes of just closed sessions (such as a load's) still count for a moment.
         if room.is_ok() || begun.elapsed() > GOODBYE_MAX {
             return room.map_err(EngineError::Unusable);
         }
@@ -134,9 +134,9 @@ pub(in crate::postgres) fn connections(control: &mut Connection, plan: &Plan) ->
     }
 }
 
-/// Whether the sessions fit now, or why they do not.
+/// Whether the sessions fit now; the inner error says why not.
 fn room(control: &mut Connection, plan: &Plan) -> Result<Result<(), String>, EngineError> {
-    // A role without privileges is not told what kind of session another role's is, only its database.
+    // A role without privileges sees only the database of other roles' sessions, not their type.
     let answer = control
         .query(
             "select name, setting from pg_settings where name in ('max_connections', 'superuser_reserved_connections', 'reserved_connections') \
@@ -196,7 +196,7 @@ pub(in crate::postgres) fn settings(control: &mut Connection) -> Result<Vec<Fact
     Ok(facts)
 }
 
-/// `16384` of `8kB` as `128 MiB`, `65536` of `kB` as `64 MiB`; what is no size keeps its unit.
+/// `16384` of `8kB` as `128 MiB`, `65536` of `kB` as `64 MiB`; a value that is not a size keeps its unit.
 fn in_words(value: &str, unit: &str) -> String {
     let digits = unit.trim_end_matches(|last: char| !last.is_ascii_digit());
     let shift = match &unit[digits.len()..] {
@@ -208,7 +208,7 @@ fn in_words(value: &str, unit: &str) -> String {
     };
     let each: u64 = digits.parse().unwrap_or(1);
     let bytes = value.parse().ok().and_then(|n: u64| n.checked_mul(each << shift));
-    // Less than nothing means that the server decides.
+    // A negative value means that the server decides.
     bytes.map_or_else(|| format!("{value} {unit}"), size)
 }
 
@@ -222,7 +222,7 @@ fn sizes_of_settings_are_said_as_people_say_them() {
     assert_eq!(in_words("0", "8kB"), "0 B");
 }
 
-/// The cache beside what the sessions touch.
+/// Compares the cache with the data that the sessions touch.
 fn active_set(control: &mut Connection, plan: &Plan, facts: &mut Vec<Fact>) -> Result<(), EngineError> {
     let answer =
         control.query("select setting from pg_settings where name = 'shared_buffers'").map_err(errors::unusable)?;

@@ -15,25 +15,24 @@ use std::os::fd::BorrowedFd;
 const IN_TRANSACTION: u8 = b'T';
 const FAILED_TRANSACTION: u8 = b'E';
 
-/// See the module.
 #[derive(Debug)]
 pub(in crate::postgres) struct Session {
-    /// From 1.
+    /// Counted from 1.
     pub number: u32,
     pub connection: Option<Connection>,
-    /// Of each schema used so far: its own, perhaps the hot one.
+    /// Statements of each schema used so far: the session's own, and possibly the hot one.
     calls: Vec<Calls>,
     begin: Call,
     commit: Call,
     pub(super) state: u8,
     scale: u64,
     pub counted: Counted,
-    /// Why it cannot continue.
+    /// Why the session cannot continue.
     pub lost: Option<String>,
 }
 
 impl Session {
-    /// Connects, prepares and checks, and performs one select that is not measured.
+    /// Connects, prepares, checks the plans, and performs one unmeasured select.
     pub(super) fn open(engine: &PgEngine, number: u32, home: u32) -> Result<Self, EngineError> {
         engine.on.turns.wait(&engine.on.stop)?;
         let mut connection = Connection::open(&engine.on.connect)
@@ -43,7 +42,7 @@ impl Session {
         for sql in engine.on.server.session_sql() {
             connection.query(sql).map_err(errors::unusable)?;
         }
-        // What needs the rights of the role that logged in is done.
+        // Nothing after this needs the rights of the role that logged in.
         if let Some(acting) = &engine.acting {
             connection.query(acting).map_err(errors::unusable)?;
         }
@@ -68,7 +67,7 @@ impl Session {
         Ok(session)
     }
 
-    /// One untimed operation: it must touch as many rows as it asks for.
+    /// Performs one untimed operation, which must touch as many rows as it requests.
     fn probe(&mut self, engine: &PgEngine, home: u32) -> Result<(), EngineError> {
         let width = engine.plan.work_unit;
         let op = Op::Select { schema: home, first_key: 1, width };
@@ -77,7 +76,7 @@ impl Session {
         probed(home, width, rows)
     }
 
-    /// Index of a schema's statements; prepared when a schema is first used.
+    /// Index of a schema's statements, which are prepared on first use.
     #[inline]
     fn calls_of(&mut self, engine: &PgEngine, schema: u32) -> Result<usize, Failure> {
         if let Some(at) = self.calls.iter().position(|calls| calls.schema == schema) {
@@ -104,7 +103,7 @@ impl Session {
         let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
         let call =
             self.calls[at].update.as_mut().ok_or_else(|| Failure::Statement("the plan has no updates".to_owned()))?;
-        // Alone between two Syncs, an update commits by itself.
+        // Outside a transaction block, an update commits at its Sync.
         let open = self.state == IN_TRANSACTION;
         if !open && !commit {
             connection.add(&self.begin);
@@ -126,7 +125,7 @@ impl Session {
         Ok(Asked::Scan)
     }
 
-    /// Leaves no failed transaction behind; a connection that is gone is noted.
+    /// Rolls back a failed transaction; notes a lost connection.
     fn failed(&mut self, failure: Failure) -> OpError {
         let error = match failure {
             Failure::Server(error) => error,
@@ -146,7 +145,7 @@ impl Session {
         op_error
     }
 
-    /// A whole slice came to nothing.
+    /// A whole slice failed.
     pub(super) fn unanswered(&mut self, error: PgError) -> OpError {
         self.failed(Failure::Server(error))
     }
@@ -164,7 +163,7 @@ impl Session {
         }
     }
 
-    /// The connection cannot be used any more.
+    /// Notes that the connection is no longer usable.
     pub(super) fn lose(&mut self, why: &str) {
         self.connection = None;
         self.lost = Some(why.to_owned());
@@ -266,21 +265,21 @@ impl Pipelined<PgEngine> for Session {
     }
 }
 
-/// What a session waits for.
+/// The request a session waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::postgres) enum Asked {
     Select,
     Update {
-        /// It ends its transaction.
+        /// The operation ends its transaction.
         commit: bool,
     },
     Scan,
 }
 
-/// Why an operation came to nothing.
+/// Why an operation failed.
 enum Failure {
     Server(PgError),
-    /// Could not be prepared, or has the wrong plan.
+    /// The statement could not be prepared, or has the wrong plan.
     Statement(String),
     Closed,
 }
@@ -291,7 +290,7 @@ impl From<PgError> for Failure {
     }
 }
 
-/// A range of keys, or the two parts of one that goes past the last key.
+/// Adds a range of keys, split in two where it wraps past the last key.
 #[inline]
 fn add_range(connection: &mut Connection, call: &mut Call, first_key: u64, width: u64, scale: u64) {
     let last = first_key + width - 1;

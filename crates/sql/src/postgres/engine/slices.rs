@@ -1,9 +1,9 @@
 //! LOOP=server: a procedure in the session's temporary schema performs slices of operations.
 //!
-//! The workload is decided here as ever: keys, kinds and contents travel as arrays, and for each operation the
-//! server's clock at its end comes back, in whole microseconds. Statements are static, so their plans are cached;
-//! each operation commits by itself. A procedure of the temporary schema needs no privilege but TEMPORARY, no two
-//! runs meet in it, and nothing of it is left when the session ends, however it ends.
+//! assay still decides the workload: keys, kinds and contents travel as arrays, and the server returns its clock at the
+//! end of each operation, in whole microseconds. The statements are static, so their plans are cached; each operation
+//! commits separately. A procedure in the temporary schema needs only the TEMPORARY privilege, cannot conflict with
+//! other runs, and disappears with the session, however it ends.
 
 use super::calls::{scan_sql, select_sql, update_sql};
 use super::options::Options;
@@ -16,9 +16,9 @@ use assay_run::dataset::rows::{COLUMN_BYTES, fill_columns};
 use assay_run::engine::{EngineError, Op, Slice, SliceDone};
 use assay_run::plan::{Edge, Plan};
 
-/// Most operations of a slice.
+/// Most operations in a slice.
 const OPS_MAX: usize = 8192;
-/// Kinds as they travel; those of the hot schema come after.
+/// Operation codes in the kinds array; codes for the hot schema follow.
 const SELECT: i32 = 0;
 const UPDATE: i32 = 1;
 const SCAN: i32 = 2;
@@ -36,7 +36,7 @@ pub(super) struct Sliced {
     content: Vec<u8>,
 }
 
-/// Columns an update changes, and how many contents it carries.
+/// Number of columns an update changes, and of contents it sends.
 fn contents_of(plan: &Plan) -> usize {
     match (plan.obfuscate, plan.redo_stress) {
         (false, _) => 1,
@@ -90,7 +90,7 @@ impl Sliced {
         let end_ns = clock.now_ns();
         let answer = match answered {
             Ok(answer) => answer,
-            // A session that is lost says so, anything else is the next operation's failure.
+            // If the session is lost, report that; any other error fails the next operation.
             Err(error) => {
                 let failed = session.unanswered(error);
                 return Ok(Pace::nothing_done(failed, sent_ns, end_ns));
@@ -140,7 +140,7 @@ impl Sliced {
     }
 }
 
-/// Half of the server's statement_timeout: a slice is one statement to the server.
+/// Half of the server's statement_timeout, since a slice is one statement to the server.
 fn longest(connection: &mut Connection) -> Result<Ns, EngineError> {
     const SHORTEST_MS: u64 = 100;
     let answer = connection
@@ -157,7 +157,7 @@ fn longest(connection: &mut Connection) -> Result<Ns, EngineError> {
     }
 }
 
-/// The text of the procedure: what the plan cannot ask for is left out.
+/// The text of the procedure, without operations that the plan never requests.
 fn procedure(options: &Options, plan: &Plan, home: u32) -> String {
     let mut kinds = Vec::new();
     let hot = (plan.hot_schema_frequency > 0 && home != 1).then_some(1);
@@ -202,7 +202,7 @@ fn procedure(options: &Options, plan: &Plan, home: u32) -> String {
     )
 }
 
-/// Ranges of one operation: one, or two where it may go past the last key.
+/// The ranges of one operation: one, or two if it may wrap past the last key.
 fn ranges(plan: &Plan, width: u32) -> (String, Option<String>) {
     let last = format!("a + {}", width - 1);
     match plan.edge {
@@ -252,20 +252,20 @@ fn update(options: &Options, plan: &Plan, schema: u32) -> String {
     }
 }
 
-/// The values of the one row a call returns.
+/// Decodes the only row that a call returns.
 fn decode(asked: usize, values: &[Option<&[u8]>]) -> Result<Answer, String> {
     let value = |at: usize| -> Option<&[u8]> { values.get(at).copied().flatten() };
     let began = value(0).and_then(|bytes| bytes.try_into().ok()).map(i64::from_be_bytes);
-    // The arrays of a slice that had no time for an operation are NULL.
+    // The arrays are NULL if the slice had no time for any operation.
     let int8s = |at: usize| value(at).map_or_else(|| Some(Vec::new()), int8s);
     let failed = value(3).map(|code| errors::by_code(&clean(code), value(4).map(clean).unwrap_or_default()));
     Answer::of(asked, began, (int8s(1), int8s(2)), failed)
 }
 
-/// An array of eight-byte values in binary form, without NULLs.
+/// Decodes an array of eight-byte values in binary form, without NULLs.
 fn int8s(bytes: &[u8]) -> Option<Vec<i64>> {
     const HEADER_BYTES: usize = 20;
-    /// An array without elements has no dimension.
+    /// An empty array has no dimension.
     const EMPTY_BYTES: usize = 12;
     if bytes.len() == EMPTY_BYTES {
         return Some(Vec::new());

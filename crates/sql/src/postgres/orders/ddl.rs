@@ -1,4 +1,4 @@
-//! Order entry in PostgreSQL's words: tables, keys, indexes, views, sequences.
+//! Order entry in PostgreSQL's SQL: tables, keys, indexes, views, sequences.
 
 use crate::orders::marker::LOADED;
 use crate::orders::text::views;
@@ -10,23 +10,23 @@ use assay_orders::model::{
 };
 use assay_orders::params::Indexes;
 
-/// Numbers that a sequence hands to a session at once.
+/// Sequence values that a session caches.
 const SEQUENCE_CACHE: u32 = 100;
 
 /// Names in the schema of a data set.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
-    /// Of the schema, unquoted.
+    /// The schema, unquoted.
     pub schema: String,
 }
 
 impl Named {
-    /// For people.
+    /// Place name for messages.
     pub(super) fn place(&self) -> String {
         format!("schema {}", self.schema)
     }
 
-    /// Anything of the schema, for SQL.
+    /// A relation of the schema, for SQL.
     pub(super) fn relation(&self, name: &str) -> String {
         format!("{}.{}", quote(&self.schema), quote(name))
     }
@@ -76,13 +76,13 @@ fn type_of(kind: Type) -> String {
     }
 }
 
-/// The partitions of a data set: whose, which, and their names.
+/// The partitions of a data set: table, number, and name.
 pub(super) fn partitions(count: u32) -> impl Iterator<Item = (Table, u32, String)> {
     let cut = TABLES.into_iter().filter(|table| table.hashed_by_key().is_some());
     cut.flat_map(move |table| (0..count).map(move |at| (table, at, format!("{}_p{at}", table.name()))))
 }
 
-/// Creates everything that rows are loaded into.
+/// Creates all tables that are loaded.
 pub(super) fn create_tables(names: &Named, tablespace: &str, partitions: u32) -> Vec<String> {
     let clause = match tablespace {
         "" => String::new(),
@@ -96,7 +96,7 @@ pub(super) fn create_tables(names: &Named, tablespace: &str, partitions: u32) ->
         .into_iter()
         .map(|table| {
             let columns: Vec<String> = table.columns().iter().map(column).collect();
-            // Stock is changed in place: half of each page is left for that.
+            // Stock is updated in place, so half of each page stays free for that.
             let room = match table {
                 Table::Inventories => " with (fillfactor = 50)",
                 _ => "",
@@ -132,7 +132,7 @@ pub(super) fn create_tables(names: &Named, tablespace: &str, partitions: u32) ->
     sql
 }
 
-/// Primary keys: a statement each, of different tables.
+/// Primary keys, one statement per table.
 pub(super) fn keys(names: &Named, indexes: Indexes) -> Vec<String> {
     if indexes == Indexes::None {
         return Vec::new();
@@ -151,7 +151,7 @@ pub(super) fn keys(names: &Named, indexes: Indexes) -> Vec<String> {
         .collect()
 }
 
-/// Secondary indexes: a statement each.
+/// Secondary indexes, one statement each.
 pub(super) fn indexes(names: &Named, indexes: Indexes) -> Vec<String> {
     if indexes != Indexes::All {
         return Vec::new();
@@ -171,7 +171,7 @@ pub(super) fn indexes(names: &Named, indexes: Indexes) -> Vec<String> {
         .collect()
 }
 
-/// References and rules: one after the other, since two of them may want the same table.
+/// Foreign keys and check constraints, one after the other, since two of them may lock the same table.
 pub(super) fn constraints(names: &Named, indexes: Indexes) -> Vec<String> {
     let rule = |(name, table, what): (&str, Table, &str)| {
         format!("alter table {} add constraint {} check ({what})", names.relation(table.name()), quote(name))
@@ -193,7 +193,7 @@ pub(super) fn constraints(names: &Named, indexes: Indexes) -> Vec<String> {
     sql
 }
 
-/// Sequences that go on behind what is loaded, and views.
+/// Sequences that continue after the loaded values, and views.
 pub(super) fn sequences_and_views(names: &Named) -> Vec<String> {
     let mut sql = Vec::new();
     for (sequence, table, column) in SEQUENCES {
@@ -206,7 +206,7 @@ pub(super) fn sequences_and_views(names: &Named) -> Vec<String> {
     sql
 }
 
-/// What the data set says of itself.
+/// Metadata that describe the data set.
 pub(super) fn metadata(names: &Named, entries: &[(&str, String)]) -> Vec<String> {
     let metadata = names.relation(METADATA);
     let insert = |(key, value): &(&str, String)| {

@@ -1,7 +1,7 @@
-//! A run of order entry on a server: its sessions on threads, its books, and the checks of what it left.
+//! A run of order entry on a server: its threads and sessions, its books, and the checks of what it left.
 //!
-//! Functions are called by a thread for many sessions, which takes the answers as they come; single statements wait for each
-//! other, so such a session has a thread of its own.
+//! With functions, one thread calls them for many sessions and takes the answers as they arrive. With single statements
+//! each waits for the one before, so every session has a thread of its own.
 
 use super::PostgresOrders;
 use super::ddl::Named;
@@ -35,13 +35,13 @@ use assay_run::stop::Stop;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What a run stands on.
+/// Base of a run.
 pub(super) struct Run {
     names: Named,
     pub(super) on: Attached,
     client_side: bool,
     threads: usize,
-    /// synchronous_commit of the sessions; empty leaves the server's.
+    /// synchronous_commit of the sessions; empty keeps the server's.
     commit_mode: String,
 }
 
@@ -70,7 +70,7 @@ impl Opens for PostgresOrders {
         facts.extend(server_settings(&mut control)?);
         let durability = durability(&mut control, settings)?;
         let on = Attached::open(place, connect, control, &names.schema, plan, settings, stop)?;
-        // From here on somebody closes them again.
+        // From here on the books are open and must be closed again.
         on.tell(&opened, "opening the books")?;
         let run = Run {
             names: names.clone(),
@@ -145,18 +145,18 @@ impl Base for Run {
         let Some(mut control) = self.on.release() else {
             return;
         };
-        // Without it the checks are slower.
+        // If this fails, the checks are only slower.
         let _ = control.query(super::CHECK_MEMORY);
         books::close(&mut control, &self.names, part, verify);
         control.close();
     }
 }
 
-/// Sessions of one thread.
+/// The sessions of one thread.
 struct OrdersDriver<'a> {
     on: &'a Attached,
     common: &'a Common,
-    /// Of sessions that have ended.
+    /// Books of the sessions that have ended.
     ledger: &'a Mutex<Ledger>,
     sessions: Vec<Session>,
     /// Waits for several sessions at once.
@@ -168,8 +168,8 @@ impl OrdersDriver<'_> {
         lost(&self.sessions, |one| (one.number, one.lost.as_deref()))
     }
 
-    /// Logs off and hands the books over. A transaction that is still under way (the run was abandoned) is cancelled
-    /// first: nobody will hear whether it was committed.
+    /// Logs off and hands over the books. First cancels a transaction still under way after an abandoned run, since
+    /// nobody will learn whether it committed.
     fn log_off(&mut self) {
         let mut answers = !self.on.connect.patience.is_over();
         let mut books = locked(self.ledger);
@@ -217,7 +217,7 @@ impl Driver for OrdersDriver<'_> {
     fn stats(&mut self, into: &mut StatSet) {
         let mut all = Ledger::default();
         for (tag, session) in self.sessions.iter_mut().enumerate() {
-            // What a session did is on the server's books before the reading that follows this mark.
+            // Publish the session's counters before the reading that follows this mark.
             if self.many.as_ref().is_none_or(|many| many.waits_for(tag).is_none()) {
                 session.publish(self.on);
             }
@@ -235,7 +235,7 @@ impl Driver for OrdersDriver<'_> {
     fn finish(&mut self) -> Result<(), EngineError> {
         self.lost()?;
         for session in &self.sessions {
-            // What its process used must be read while the process is there.
+            // Read what the session's process used while it still exists.
             if let Some(pid) = self.on.backends.pid(session.number) {
                 self.on.reads.last_look(pid);
             }
@@ -248,14 +248,14 @@ impl Driver for OrdersDriver<'_> {
     }
 }
 
-/// However the thread ends, its sessions log off.
+/// Sessions log off however the thread ends.
 impl Drop for OrdersDriver<'_> {
     fn drop(&mut self) {
         self.log_off();
     }
 }
 
-/// What keeps a commit safe, as the sessions have it.
+/// What makes a commit durable, in the sessions' settings.
 fn durability(control: &mut Connection, settings: &Settings) -> Result<String, EngineError> {
     let mut told_all = Vec::new();
     for name in ["fsync", "full_page_writes", "synchronous_commit"] {

@@ -1,11 +1,11 @@
-//! The transactions as functions that the server performs by itself, and as single statements: the same steps on the same
-//! inputs. Names are found by the session's search path, which [`super::session`] pins.
+//! The transactions as functions that the server performs by itself, and as single statements: the same steps on the
+//! same inputs. Names resolve through the session's search path, which [`super::session`] pins.
 
 use crate::orders::text::{self, BEST, CUSTOMER, NEW_ADDRESS, NEW_CARD, NEW_CUSTOMER, NEW_ORDER, filled, wanted};
 use assay_orders::mix::Tx;
 use assay_orders::program::Statement;
 
-/// What every function takes at its end and returns.
+/// Last arguments and results of every function.
 const PAUSE: &str = "p_min float8, p_max float8";
 const RETURNS: &str = "out o_selects int8, out o_inserts int8, out o_updates int8, out o_logons int8, \
                        out o_lines int8, out o_found int8";
@@ -23,14 +23,14 @@ pub(super) fn name(tx: Tx) -> String {
     format!("soe_{}", tx.key())
 }
 
-/// The name of the procedure that does the same and commits the logon on its own, which a function cannot.
+/// The name of the procedure that does the same and commits the logon separately, which a function cannot.
 pub(super) fn early_name(tx: Tx) -> String {
     format!("{}_early", name(tx))
 }
 
-/// Takes the pause that was asked for.
+/// Sleeps for the requested pause.
 pub(super) const PAUSE_NAME: &str = "soe_pause";
-/// Looks a customer up and writes the logon down.
+/// Looks a customer up and records the logon.
 pub(super) const LOGON_NAME: &str = "soe_logon";
 
 const NEW_ITEM: &str = "insert into order_items (order_id, line_item_id, product_id, unit_price, quantity, gift_wrap, \
@@ -195,14 +195,14 @@ const FUNCTIONS: [Function; 9] = [
     },
 ];
 
-/// S17, with the one variable of its function.
+/// S17, with the only variable of its function.
 const WORK_LIST: &str = "with todo as (select order_id from orders where warehouse_id = p_warehouse and order_status <= 4 limit 9)
   select w.order_id into v_o from (select o.order_id, i.line_item_id, i.product_id, i.unit_price, i.quantity, o.order_mode,
     o.order_status, o.order_total, o.sales_rep_id, o.promotion_id, c.customer_id, c.cust_first_name, c.cust_last_name,
     c.credit_limit, c.cust_email, o.order_date from todo join orders o using (order_id)
     join customers c on c.customer_id = o.customer_id left join order_items i on i.order_id = o.order_id) w";
 
-/// Everything that is created, in order; each statement replaces what is there.
+/// All statements that create functions, in order; each replaces an existing one.
 pub(super) fn create(schema: &str) -> Vec<String> {
     let in_schema = |name: &str| format!("{}.{name}", crate::postgres::layout::quote(schema));
     let mut sql = vec![
@@ -232,7 +232,7 @@ pub(super) fn create(schema: &str) -> Vec<String> {
         sql.push(one(function, &head, RETURNS, &body));
         if function.tx.logs_on() {
             let head = format!("procedure {}", in_schema(&early_name(function.tx)));
-            // Before 14 a procedure has no arguments that only go out.
+            // Before 14 procedures have no OUT arguments.
             let returns = RETURNS.replace("out ", "inout ");
             let body = body.replace(", p_logon);", ", p_logon);\n  if o_logons > 0 then commit; end if;");
             sql.push(one(function, &head, &returns, &body));
@@ -250,13 +250,13 @@ fn body(function: &Function) -> String {
         ("{TOTALS}", query(TOTALS, "p_warehouse")),
         ("{HOUR}", query(HOUR, "p_warehouse")),
     ];
-    // A call that does nothing costs more than a look at its argument.
+    // Calling an empty function costs more than testing its argument.
     let pause = "perform soe_pause(p_min, p_max);";
     let text = function.body.replace(pause, &format!("if p_max > 0 then {pause} end if;"));
     filled(&text, &parts)
 }
 
-/// The call of a transaction, the pause included; `early` commits a logon on its own.
+/// The call of a transaction, including the pause; `early` commits a logon separately.
 pub(super) fn call(tx: Tx, early: bool) -> String {
     let function = &FUNCTIONS[tx.index()];
     let arguments = function.arguments.split(", ").count() + 2;
@@ -269,7 +269,7 @@ pub(super) fn call(tx: Tx, early: bool) -> String {
     }
 }
 
-/// Types of a call's arguments, so that the values are sent as they are.
+/// Types of a call's arguments, so that the values are sent in binary.
 pub(super) fn call_types(tx: Tx) -> Vec<u32> {
     let function = &FUNCTIONS[tx.index()];
     let types = function.arguments.split(", ").chain(PAUSE.split(", "));
@@ -288,7 +288,7 @@ fn oid(name: &str) -> u32 {
     }
 }
 
-/// A single statement. Numbers come as `int8`, money in cents; what it returns begins with three numbers and a text.
+/// A single statement. Numbers are `int8`, money is in cents; each result row starts with three numbers and a text.
 pub(super) fn statement(statement: Statement) -> String {
     change(statement).unwrap_or_else(|| question(statement))
 }
@@ -368,10 +368,10 @@ fn change(statement: Statement) -> Option<String> {
     })
 }
 
-/// Columns of a row of which nothing is wanted.
+/// Placeholder columns of a row that returns no values.
 const NOTHING: &str = "null::int8, null::int8, null::int8, null::text";
 
-/// Types of the values of a statement: as many as its text has.
+/// Types of a statement's parameters, as many as its text has.
 pub(super) fn statement_types(statement: Statement, sql: &str) -> Vec<u32> {
     let texts: &[usize] = match statement {
         Statement::NewOrder => &[5],

@@ -1,4 +1,4 @@
-//! Preparing the data set: pieces are copied, then come keys, indexes and functions. The order is `crate::orders::load`'s.
+//! Prepares the data set: copies pieces, then creates keys, indexes and functions, in the order of `crate::orders::load`.
 
 use super::PostgresOrders;
 use super::ddl::{self, Named};
@@ -24,7 +24,7 @@ use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
 use std::time::Instant;
 
-/// Memory of each session that makes an index.
+/// Memory of each session that creates an index.
 const INDEX_MEMORY: &str = "256MB";
 
 impl Talk for Connection {
@@ -37,7 +37,6 @@ impl Talk for Connection {
     }
 }
 
-/// See the module.
 impl Loads for PostgresOrders {
     fn prepare(
         (place, names): &Self::At,
@@ -78,7 +77,7 @@ impl Loads for PostgresOrders {
     }
 }
 
-/// How PostgreSQL is loaded.
+/// Loads rows into PostgreSQL.
 struct Copying<'a> {
     options: &'a ConnectOptions,
     names: &'a Named,
@@ -163,7 +162,7 @@ impl Copies for Copying<'_> {
 }
 
 impl Copying<'_> {
-    /// A load that was cut short after its rows has some of its keys: they are made anew.
+    /// Drops the keys left by a load that stopped after copying its rows; they are created again.
     fn undo(&self, control: &mut Connection) -> Result<(), EngineError> {
         let schema = crate::postgres::layout::literal(&self.names.schema);
         let rows = control.query(&format!(

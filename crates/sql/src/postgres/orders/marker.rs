@@ -1,7 +1,7 @@
-//! Whether a schema holds order entry's data set or belongs to somebody else; assay never touches the latter.
+//! Whether a schema contains an order-entry data set or belongs to others; assay never touches the latter.
 //!
-//! The marker is the comment on the schema, as JSON. A schema without it, of another role, or with something in it that a
-//! data set does not have, is refused by name.
+//! The marker is the comment on the schema, as JSON. assay refuses, by name, a schema without it, one of another role,
+//! and one that contains objects foreign to a data set.
 
 use super::ddl::{self, Named};
 use super::functions;
@@ -12,16 +12,16 @@ use crate::postgres::wire::Connection;
 use assay_orders::mix;
 use assay_run::engine::EngineError;
 
-/// The statement that writes a marker on the schema.
+/// The statement that writes the marker of a schema.
 pub(super) fn sql(marker: &Marker, names: &Named) -> String {
     let schema = crate::postgres::layout::quote(&names.schema);
     format!("comment on schema {schema} is {}", literal(&marker.json()))
 }
 
-/// The data set of a schema; `None` where there is no such schema.
+/// The data set in a schema; `None` if the schema does not exist.
 ///
 /// # Errors
-/// `Unusable`: the schema is not ours to touch.
+/// `Unusable`: assay must not touch the schema.
 pub(super) fn find(connection: &mut Connection, names: &Named) -> Result<Option<Marker>, EngineError> {
     let rows = connection
         .query(&format!(
@@ -53,7 +53,7 @@ pub(super) fn functions() -> Vec<String> {
     mix::ALL.map(functions::name).into_iter().chain(early.map(functions::early_name)).chain(helpers).collect()
 }
 
-/// Refuses a schema with something in it that a data set does not have: executing or removing it is not ours.
+/// Refuses a schema that contains foreign objects, which assay must neither execute nor remove.
 fn refuse_strangers(connection: &mut Connection, names: &Named, marker: &Marker) -> Result<(), EngineError> {
     let list = |names: &[String]| names.iter().map(|name| literal(name)).collect::<Vec<_>>().join(", ");
     let mut relations: Vec<String> = relations().into_iter().map(str::to_owned).collect();

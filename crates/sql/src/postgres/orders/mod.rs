@@ -1,7 +1,7 @@
-//! Order entry on PostgreSQL: the data set's life, and what a run performs on it.
+//! Order entry on PostgreSQL: the life cycle of the data set, and runs on it.
 //!
-//! `ddl` and `functions` are its words, `marker` says who owns a schema, `load` makes it, `session` and `engine` run
-//! it. What is not PostgreSQL's is in `assay_orders` and in `crate::orders`.
+//! `ddl` and `functions` hold the SQL, `marker` checks who owns a schema, `load` creates the data set, `session` and
+//! `engine` run on it. Parts that are not specific to PostgreSQL are in `assay_orders` and `crate::orders`.
 
 mod ddl;
 mod engine;
@@ -125,7 +125,7 @@ impl Life for PostgresOrders {
             .filter(|name| !sequences.contains(name) && !assay_orders::model::VIEWS.contains(name))
             .map(|name| names.relation(name))
             .collect();
-        // Together: they refer to each other.
+        // In one statement, since the tables reference each other.
         sql.push(format!("drop table if exists {}", tables.join(", ")));
         sql.push(format!("drop schema {}", quote(&names.schema)));
         sql.push("commit".to_owned());

@@ -19,36 +19,35 @@ use assay_run::engine::{EngineError, Op, OpError};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// Names mean PostgreSQL's own first, then the data set's.
+/// Resolves names to PostgreSQL's own objects first, then to the data set's.
 pub(super) fn path_sql(schema: &str) -> String {
     format!("set search_path = pg_catalog, {}, pg_temp", quote(schema))
 }
 
 /// How transactions are performed.
 enum Form {
-    /// The function of each transaction.
+    /// One function per transaction.
     Functions(Vec<Prepared>),
-    /// Each statement.
+    /// Single statements.
     Statements(Vec<Prepared>),
 }
 
-/// See the module.
 pub(super) struct Session {
     pub number: u32,
     pub connection: Option<Connection>,
     form: Form,
     pub ledger: Ledger,
-    /// The present transaction commits a logon on its own.
+    /// The current transaction commits its logon separately.
     commits_logon: bool,
-    /// Why it cannot continue.
+    /// Why the session cannot continue.
     pub lost: Option<String>,
 }
 
-/// What a function returned of itself.
+/// Number of results of a function.
 const RETURNED: usize = 6;
 
 impl Session {
-    /// Connects and prepares; `commit_mode` is synchronous_commit, if it is not the server's.
+    /// Connects and prepares; `commit_mode` sets synchronous_commit unless empty.
     pub(super) fn open(
         on: &Attached,
         common: &Common,
@@ -94,8 +93,8 @@ impl Session {
         })
     }
 
-    /// Has the server publish what this session did so far. A connection that fails here fails again at the next
-    /// transaction, which says so.
+    /// Has the server publish this session's counters. If the connection fails here, the next transaction fails and
+    /// reports it.
     pub(super) fn publish(&mut self, on: &Attached) {
         if let Some(connection) = &mut self.connection {
             let _ = on.server.flush(connection);
@@ -130,13 +129,13 @@ impl Session {
         }
     }
 
-    /// Books what was done; the rows it wrote, one a statement.
+    /// Books the effects of a transaction; returns the number of rows it wrote, one per statement.
     fn done(&mut self, tx: Tx, effects: Effects) -> u64 {
         self.ledger.done(tx, effects);
         u64::from(effects.inserts + effects.updates)
     }
 
-    /// A transaction failed; `committing` when nobody knows whether it was committed.
+    /// Notes a failed transaction; with `committing`, it may have been committed.
     fn failed(&mut self, tx: Tx, error: PgError, committing: bool) -> OpError {
         let op_error = errors::op_error(&error);
         if self.commits_logon {
@@ -154,7 +153,7 @@ impl Session {
         op_error
     }
 
-    /// Says good-bye.
+    /// Logs off.
     pub(super) fn close(&mut self) {
         if let Some(connection) = self.connection.take() {
             connection.close();
@@ -272,18 +271,18 @@ fn person(
     connection.ask(statement, values)
 }
 
-/// A transaction under way, statement by statement.
+/// A transaction performed statement by statement.
 struct ByOne<'a> {
     connection: &'a mut Connection,
     statements: &'a [Prepared],
     pause: Pause,
-    /// Random, for pauses.
+    /// Random bits, for pauses.
     word: u64,
     commit_logon: bool,
 }
 
 impl ByOne<'_> {
-    /// Begins, performs, commits. With an error comes whether it was committing.
+    /// Begins, performs and commits a transaction. An error says whether it occurred while committing.
     fn whole(&mut self, inputs: &Inputs<'_>) -> Result<Effects, (PgError, bool)> {
         let writes = !inputs.tx.reads_only();
         if writes {
@@ -296,7 +295,7 @@ impl ByOne<'_> {
             }
             Ok(effects) => Ok(effects),
             Err(error) => {
-                // What cannot be rolled back ends with its connection.
+                // If the rollback fails, the connection is closed.
                 if writes && !error.is_fatal() {
                     self.connection.query("rollback").map_err(|error| (error, false))?;
                 }

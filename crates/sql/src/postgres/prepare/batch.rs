@@ -1,37 +1,37 @@
-//! Rows of a table as COPY's binary format wants them, made in place in one buffer that is sent as it is.
+//! Rows in COPY's binary format, built in place in a buffer that is sent as it is.
 //!
-//! Only the keys differ from one batch of constant rows to the next, so that the client's share of a load is eight
-//! bytes a row; the payload is never touched again. The server's work is what a load waits for.
+//! Batches of constant rows differ only in their keys, so the client writes eight bytes per row and never touches the
+//! payload again. A load waits only for the server.
 
 use crate::postgres::wire::FRAME_BYTES;
 use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS, FILL, Random};
 
-/// The format's signature, no flags, no extension.
+/// The format's signature, without flags or extension.
 pub(super) const HEAD: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 
-/// The end of the rows.
+/// The trailer after the rows.
 pub(super) const TAIL: [u8; 2] = (-1_i16).to_be_bytes();
 
-/// Bytes of a row: number of fields, then a length and a value for each.
+/// Bytes of a row: the number of fields, then a length and a value for each.
 pub(super) const ROW_BYTES: usize = 2 + 4 + KEY_BYTES + COLUMNS * (4 + COLUMN_BYTES);
 
 const KEY_BYTES: usize = 8;
-/// Where a row's key is.
+/// Offset of a row's key.
 const KEY_AT: usize = 2 + 4;
 
-/// Rows of a batch: about 64 KiB, which stay in the processor's cache between the client and the server.
+/// Rows in a batch: about 64 KiB, so that they stay in the CPU cache between client and server.
 pub(super) const ROWS: usize = 26;
 
-/// What the columns hold.
+/// Content of the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fill {
-    /// The same letter.
+    /// The same letter everywhere.
     Constant,
-    /// Random text, another for each row.
+    /// Random text, different in each row.
     Random {
         /// The data set's number.
         data_set: u64,
-        /// Percent that stays constant.
+        /// Percent of each column that stays constant.
         compress_pct: u32,
     },
 }
@@ -59,8 +59,8 @@ impl Batch {
         Self { bytes, fill }
     }
 
-    /// Makes the rows of these keys, at most [`ROWS`]; `first_row` is the number of the first among all rows of the
-    /// data set, so that no two rows are alike. Returns the message with room for its header.
+    /// Builds the rows of these keys, at most [`ROWS`]. `first_row` is the number of the first row within the data set,
+    /// so that no two rows are alike. Returns the message, with room for its header.
     pub(super) fn rows(&mut self, first_row: u64, keys: impl ExactSizeIterator<Item = u64>) -> &mut [u8] {
         debug_assert!(keys.len() <= ROWS, "a batch has room for {ROWS} rows");
         let end = FRAME_BYTES + keys.len() * ROW_BYTES;

@@ -1,9 +1,10 @@
-//! Carrying out a load plan: one connection loads one SLOB schema at a time, several do so side by side.
+//! Executes a load plan: each connection loads one SLOB schema at a time, and several work side by side.
 //!
-//! A SLOB schema is created, filled and indexed in one transaction: it is there whole or not at all, its rows are born
-//! frozen (`COPY ... FREEZE` is only allowed to the transaction that created the table), and with `wal_level=minimal`
-//! nothing of it is logged. Then every schema is vacuumed, verified and noted as loaded. The caller's connection holds
-//! the claim on the data set and cancels what the others do when somebody wants to stop.
+//! One transaction creates, fills and indexes a SLOB schema, so that it exists completely or not at all. Its rows are
+//! frozen from the start (`COPY ... FREEZE` requires that the same transaction created the table), and with
+//! `wal_level=minimal` the server logs none of it. Then every schema is vacuumed, verified and recorded as loaded. The
+//! caller's connection holds the claim on the data set, and cancels the other sessions' statements on a request to
+//! stop.
 
 use super::batch::{Batch, Fill, HEAD, ROWS, TAIL};
 use super::plan::LoadPlan;
@@ -21,20 +22,20 @@ use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
 use std::time::Instant;
 
-/// SLOB schemas dropped in one transaction: each locks a handful of relations, and a server has room for a few thousand.
+/// SLOB schemas dropped in one transaction: each locks a handful of relations, and the lock table has room for a few thousand.
 const DROPPED_TOGETHER: usize = 50;
 
-/// Settings of a connection that loads: nothing may cut a load short but its user, and the columns arrive as they are.
+/// Session settings of a load: only the user may interrupt it, and the columns arrive unchanged.
 const SESSION: &str = "set statement_timeout = 0; set lock_timeout = 0; set idle_in_transaction_session_timeout = 0; \
     set synchronous_commit = off; set vacuum_cost_delay = 0";
 
-/// Rights of the role that logged in: to write a checkpoint, to cancel its other sessions.
+/// Returns to the rights of the role that logged in, to write a checkpoint or cancel its other sessions.
 const AS_OURSELVES: &str = "reset role";
 
 /// Loads, verifies and sums up.
 ///
 /// # Errors
-/// The server's; `Interrupted`; `Damaged` if what was loaded is not what it must be.
+/// The server's; `Interrupted`; `Damaged` if the loaded data fail verification.
 pub(in crate::postgres) fn run(
     at: &At,
     plan: &LoadPlan,
@@ -68,8 +69,8 @@ pub(in crate::postgres) fn run(
     Ok(lines)
 }
 
-/// Both passes over the schemas; returns the time of the first, s. Verifying is a pass of its own: while another session still loads, the
-/// server cannot note of pages that all may see them.
+/// Runs both passes over the schemas; returns the time of the first, s. Verification is a separate pass: while another
+/// session still loads, the server cannot mark pages all-visible.
 fn work(
     at: &At,
     plan: &LoadPlan,
@@ -101,13 +102,13 @@ impl LoadPlan {
         }
     }
 
-    /// Makes a session act as the role the data set belongs to.
+    /// Makes a session act as the data set's owner.
     fn act(&self, connection: &mut Connection) -> Result<(), EngineError> {
         self.owner.as_ref().map_or(Ok(()), |owner| owner.act(connection))
     }
 }
 
-/// Creates the PostgreSQL schema and the marker, removes what an earlier prepare left, notes what will be loaded.
+/// Creates the PostgreSQL schema and the marker, removes what an earlier prepare left, records what will be loaded.
 fn open_site(plan: &LoadPlan, keeper: &mut Connection) -> Result<(), EngineError> {
     let names = &plan.names;
     let over = plan.is_new();
@@ -129,7 +130,7 @@ fn open_site(plan: &LoadPlan, keeper: &mut Connection) -> Result<(), EngineError
     in_transaction(keeper, &script, "creating the marker of the data set")
 }
 
-/// Runs a script that is one transaction; after an error the transaction is over.
+/// Runs a script that is one transaction; rolls back after an error.
 pub(in crate::postgres) fn in_transaction(
     connection: &mut Connection,
     script: &str,
@@ -137,13 +138,13 @@ pub(in crate::postgres) fn in_transaction(
 ) -> Result<(), EngineError> {
     let done = connection.query(script).map(drop);
     if done.is_err() {
-        // The connection may be gone; then so is the transaction.
+        // If the connection is lost, so is the transaction.
         let _ = connection.query("rollback");
     }
     done.map_err(told(doing))
 }
 
-/// Drops the tables of SLOB schemas and forgets them.
+/// Drops the tables of SLOB schemas and removes them from the marker.
 pub(in crate::postgres) fn drop_schemas(
     names: &Names,
     connection: &mut Connection,
@@ -158,8 +159,8 @@ pub(in crate::postgres) fn drop_schemas(
     Ok(())
 }
 
-/// After a failed load. What is loaded to the end stays; a data set of which nothing could be used goes, unless the
-/// user interrupted it: the next prepare goes on where this one stopped.
+/// Cleans up after a failed load. Completely loaded schemas stay. A data set without any is removed, unless the user
+/// interrupted the load: then the next prepare continues it.
 fn leave_site(plan: &LoadPlan, keeper: &mut Connection, error: EngineError) -> EngineError {
     if plan.act(keeper).is_err() || !plan.is_new() || matches!(error, EngineError::Interrupted) {
         return error;
@@ -193,7 +194,7 @@ fn leave_site(plan: &LoadPlan, keeper: &mut Connection, error: EngineError) -> E
     }
 }
 
-/// Writes what the load left in memory, so that the first run does not.
+/// Writes what the load left in memory, so that the first run does not have to.
 fn checkpoint(plan: &LoadPlan, keeper: &mut Connection, progress: &dyn Progress) -> Result<Vec<Line>, EngineError> {
     if plan.load.is_empty() && plan.verify.is_empty() {
         return Ok(Vec::new());
@@ -213,13 +214,13 @@ fn checkpoint(plan: &LoadPlan, keeper: &mut Connection, progress: &dyn Progress)
     }
 }
 
-/// Bytes of log ever written; a server that does not tell is asked no further.
+/// Bytes of log ever written; `None` if the server does not say.
 fn wal_position(connection: &mut Connection) -> Option<u64> {
     let rows = connection.query("select (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint").ok()?;
     rows.rows.into_iter().flatten().flatten().next()?.parse().ok()
 }
 
-/// A connection that loads.
+/// Opens a connection that loads.
 fn session(job: &Job<Postgres, LoadPlan>) -> Result<Connection, EngineError> {
     let mut connection = connect(&job.at.options).map_err(told("connecting"))?;
     let doing = told("preparing the session");
@@ -237,13 +238,13 @@ fn load(job: &Job<Postgres, LoadPlan>, connection: &mut Connection, n: u32) -> R
         committed.map_err(|error| job.failure(n, "committing", error))
     });
     if loaded.is_err() {
-        // The connection may be gone; then so is the transaction.
+        // If the connection is lost, so is the transaction.
         let _ = connection.query("rollback");
     }
     loaded.map(|_| Findings::default())
 }
 
-/// Vacuums, verifies and notes a SLOB schema as loaded.
+/// Vacuums and verifies a SLOB schema, and records it as loaded.
 fn settle(job: &Job<Postgres, LoadPlan>, connection: &mut Connection, n: u32) -> Result<Findings, EngineError> {
     let (plan, names) = (&job.what, &job.what.names);
     let mut tables = vec![names.rows_table(n)];
@@ -265,7 +266,7 @@ fn settle(job: &Job<Postgres, LoadPlan>, connection: &mut Connection, n: u32) ->
 }
 
 impl Job<Postgres, LoadPlan> {
-    /// The error of a statement: on request to stop, that; else with what was being done.
+    /// Converts the error of a statement: `Interrupted` after a request to stop, else with what was being done.
     fn failure(&self, n: u32, doing: &str, error: PgError) -> EngineError {
         match error.code() {
             Some("57014") if self.goes_on().is_err() => EngineError::Interrupted,
@@ -309,7 +310,7 @@ impl Job<Postgres, LoadPlan> {
         Ok(())
     }
 
-    /// Copies the rows of a table in the order of their slots.
+    /// Copies the rows of a table in slot order.
     fn copy(
         &self,
         connection: &mut Connection,
@@ -337,11 +338,11 @@ impl Job<Postgres, LoadPlan> {
                     return Err(ended);
                 }
                 let rows = (end - slot).min(ROWS as u64);
-                // Cut to a range of usize, which knows its length.
+                // A usize range knows its length.
                 let keys = (0..rows as usize).map(|i| key(slot + i as u64));
                 let sent = copy.send_framed(batch.rows(table.first_row + slot, keys));
                 if let Err(error) = sent {
-                    // A server that refuses the rows says why before it hangs up.
+                    // A server that refuses the rows sends the reason before it closes the connection.
                     return Err(fail(copy.abort("assay lost the connection").err().unwrap_or(error)));
                 }
                 slot += rows;
@@ -360,11 +361,11 @@ impl Job<Postgres, LoadPlan> {
     }
 }
 
-/// A table to be filled.
+/// A table to fill.
 struct Table {
-    /// For SQL.
+    /// Name for SQL.
     name: String,
     rows: u64,
-    /// Number of its first row among all rows of the data set.
+    /// Number of its first row within the data set.
     first_row: u64,
 }

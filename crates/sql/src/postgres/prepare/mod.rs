@@ -1,7 +1,7 @@
-//! Making a data set: plan, load, marker.
+//! Creates a data set: plan, load, marker.
 //!
-//! [`mod@plan`] decides and refuses before anything is created, [`load`] creates and loads with one connection a SLOB
-//! schema at a time, [`batch`] makes the rows. The caller is the target's `prepare`.
+//! [`mod@plan`] decides, and refuses before anything is created. [`load`] creates the schemas and loads each over one
+//! connection; [`batch`] builds the rows. The target's `prepare` calls them.
 
 mod batch;
 mod load;

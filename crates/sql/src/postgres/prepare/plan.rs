@@ -1,4 +1,4 @@
-//! What a load would do: decided and refused here, before anything is created.
+//! What a load would do: decided, or refused, before anything is created.
 
 use crate::postgres::layout::{self, Names, Storage, TUPLE_BYTES};
 use crate::postgres::marker::{self, Found, Marker, Own};
@@ -14,27 +14,27 @@ use assay_run::dataset::room::Room;
 use assay_run::engine::{EngineError, Line, LineValue};
 use std::ops::Deref;
 
-/// Rate the time is estimated with, bytes of tables per second: a cautious figure, named where it is used.
+/// Assumed load rate for the time estimate, bytes of tables per second. It is conservative, and shown with the estimate.
 const BYTES_PER_S: u64 = 200_000_000;
 
-/// Bytes of write-ahead log for a row: the tuple, and what names its page.
+/// Bytes of write-ahead log per row: the tuple, and the record that names its page.
 const WAL_ROW_BYTES: u64 = TUPLE_BYTES + 60;
 
 const WAYS_OUT: &str = "use fewer schemas or a smaller SCALE, or another TABLESPACE";
 
-/// Everything a load has decided.
+/// The full plan of a load.
 #[derive(Clone, Debug)]
 pub(crate) struct LoadPlan {
     pub(super) names: Names,
     pub(super) server: Server,
-    /// Whose the data set is that is there, or the empty schema.
+    /// Owner of the existing data set or of the empty schema.
     pub(super) owner: Option<Owner>,
-    /// Room where the tables go, or why it is not known.
+    /// Free space for the tables, or why it is unknown.
     room: Result<Room, String>,
     wanted: Wanted<Own>,
 }
 
-/// What any database's load decides.
+/// The part that is the same for any database.
 impl Deref for LoadPlan {
     type Target = Wanted<Own>;
 
@@ -44,11 +44,11 @@ impl Deref for LoadPlan {
 }
 
 impl LoadPlan {
-    /// Decides.
+    /// Plans a load.
     ///
     /// # Errors
-    /// `Usage` for settings that contradict themselves, the server or the data set; `Unusable` for a schema that is not
-    /// ours, missing rights, a standby, too few connections or too little space.
+    /// `Usage` for settings that contradict each other, the server or the data set; `Unusable` for a foreign schema,
+    /// missing rights, a standby, too few connections or too little space.
     pub(in crate::postgres) fn new(
         connection: &mut Connection,
         names: &Names,
@@ -73,7 +73,7 @@ impl LoadPlan {
         refuse_too_large(settings, &wanted.marker)?;
         let room = room(connection, &server, &wanted.marker.own.tablespace)?;
         if !wanted.is_new() {
-            // Tables and their index come in one transaction.
+            // Tables and their index are created in one transaction.
             let complete =
                 |n: &u32| present.contains(&layout::rows_name(*n)) && present.contains(&layout::index_name(*n));
             (wanted.verify, wanted.load) = wanted.load.into_iter().partition(complete);
@@ -107,12 +107,12 @@ impl LoadPlan {
         Storage { tablespace: self.marker.own.tablespace.clone(), autovacuum: self.marker.own.autovacuum }
     }
 
-    /// Nothing is there; the PostgreSQL schema may be, empty.
+    /// No data set exists; an empty PostgreSQL schema may.
     pub(super) fn is_fresh(&self) -> bool {
         self.start == Start::Fresh
     }
 
-    /// The PostgreSQL schema has to be created.
+    /// Whether the PostgreSQL schema must be created.
     pub(super) fn creates_schema(&self) -> bool {
         self.is_fresh() && self.marker.own.made_schema
     }
@@ -129,12 +129,12 @@ impl LoadPlan {
         self.load.len() as u64 * layout::index_pages(self.marker.scale, block) * block
     }
 
-    /// Tables and indexes to be written.
+    /// Bytes of tables and indexes to write.
     pub(super) fn total_bytes(&self) -> u64 {
         self.data_bytes() + self.index_bytes()
     }
 
-    /// With `wal_level=minimal` the server logs nothing of a table that is made in the transaction that loads it.
+    /// With `wal_level=minimal` the server does not log a table that the loading transaction created.
     fn wal_bytes(&self) -> u64 {
         match self.server.wal_level.as_str() {
             "minimal" => 0,
@@ -142,7 +142,7 @@ impl LoadPlan {
         }
     }
 
-    /// The plan for people and for JSON.
+    /// The plan as lines for text and JSON output.
     pub(in crate::postgres) fn lines(&self) -> Vec<Line> {
         let server = &self.server;
         let state = if self.marker.own.made_schema { "new" } else { "empty" };
@@ -174,7 +174,7 @@ impl LoadPlan {
         lines
     }
 
-    /// What log the load writes, and why so much.
+    /// How much log the load writes, and why.
     fn wal_lines(&self) -> [Line; 2] {
         let server = &self.server;
         let why = match server.wal_level.as_str() {
@@ -255,7 +255,7 @@ fn estimate(total_bytes: u64) -> Line {
     }
 }
 
-/// Whether this role may load there; whose what is there is, that will have the tables.
+/// Whether this role may load there; returns the owner of an existing schema or data set, who will own the tables.
 fn writable(
     connection: &mut Connection,
     names: &Names,
@@ -284,7 +284,7 @@ fn writable(
     }
 }
 
-/// Tables of two owners would make a data set that neither can keep or remove.
+/// Refuses a second owner: neither role could then maintain or remove the data set.
 fn refuse_owner(names: &Names, server: &Server, owner: &Owner) -> Result<(), EngineError> {
     if !owner.other || owner.may_act {
         return Ok(());
@@ -315,12 +315,12 @@ fn refuse_unwritable(connection: &mut Connection, names: &Names, server: &Server
     )))
 }
 
-/// What a new data set has that only those here have.
+/// Marker values of a new data set that only PostgreSQL has.
 fn own_of(settings: &Settings, made_schema: bool) -> Own {
     Own { tablespace: settings.text("TABLESPACE").to_owned(), autovacuum: settings.bool("AUTOVACUUM"), made_schema }
 }
 
-/// A block number has 32 bits, and the last two are taken.
+/// A block number has 32 bits, of which the last two values are reserved.
 fn refuse_too_large(settings: &Settings, marker: &Marker) -> Result<(), EngineError> {
     if marker.scale < u64::from(u32::MAX) - 1 {
         return Ok(());
@@ -332,7 +332,7 @@ fn refuse_too_large(settings: &Settings, marker: &Marker) -> Result<(), EngineEr
     )))
 }
 
-/// Room where the tables go. The error inside says why it is not known.
+/// Free space for the tables. The inner error says why it is unknown.
 fn room(connection: &mut Connection, server: &Server, asked: &str) -> Result<Result<Room, String>, EngineError> {
     let name = if asked.is_empty() { &server.tablespace } else { asked };
     let tablespace = server::tablespace(connection, name)?;

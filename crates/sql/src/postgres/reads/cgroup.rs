@@ -1,10 +1,9 @@
-//! A memory cgroup around a server's processes, so that the page cache it may fill is small.
+//! A memory cgroup around a server's processes that limits the page cache they can fill.
 //!
-//! Version 1: a child of the group the server is in, so that outer limits stay in force. Version 2 forbids processes
-//! beside child groups, so there it is a sibling: a child of the nearest ancestor that hands memory control down.
-//! What is moved is moved back by a small shell that waits at the other end of a pipe: it wakes when this process
-//! lets go, however it ends. Formats: the kernel's `Documentation/admin-guide/cgroup-v1/memory.rst` and
-//! `cgroup-v2.rst`.
+//! Version 1: a child of the server's group, so that outer limits stay in force. Version 2 forbids processes beside
+//! child groups, so the new group is a sibling: a child of the nearest ancestor that delegates memory control. A small
+//! shell waits at the other end of a pipe and moves the processes back when this process ends, however it ends.
+//! Formats: the kernel's `Documentation/admin-guide/cgroup-v1/memory.rst` and `cgroup-v2.rst`.
 
 use assay_block::{Mount, mounts};
 use assay_run::host::text;
@@ -15,19 +14,19 @@ use std::path::{Component, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longest wait for everything to be back in its place.
+/// Longest wait until everything is moved back.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Rounds of moving processes while new ones may be born outside.
+/// Attempts to move all processes while new ones may start outside.
 const ROUNDS: u32 = 5;
 
-/// Moves everything from group $1 to group $2 and removes $1, once its standard input ends.
+/// Once standard input ends, moves everything from group $1 to group $2 and removes $1.
 const GUARD: &str = "while read -r _; do :; done; n=0; \
     while [ $n -lt 100 ]; do \
       while read -r p; do echo \"$p\" > \"$2/cgroup.procs\"; done < \"$1/cgroup.procs\"; \
       rmdir \"$1\" && exit 0; n=$((n+1)); sleep 0.1; \
     done; exit 1";
 
-/// Which interface the kernel's memory control has here.
+/// Interface version of the kernel's memory control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
     /// `memory.limit_in_bytes`
@@ -37,7 +36,7 @@ pub(super) enum Version {
 }
 
 impl Version {
-    /// For people.
+    /// Display name.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::V1 => "v1",
@@ -48,24 +47,24 @@ impl Version {
     fn limit_file(self) -> &'static str {
         match self {
             Self::V1 => "memory.limit_in_bytes",
-            // Reclaims and slows down, but never kills: the server's processes are not ours to kill.
+            // Reclaims and throttles, but never kills: assay must not kill the server's processes.
             Self::V2 => "memory.high",
         }
     }
 }
 
-/// Where a group for the server is to be made.
+/// Where to create a group for the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Spot {
     /// The interface.
     pub(super) version: Version,
     /// The group the server is in.
     home: PathBuf,
-    /// The group to be made.
+    /// The group to create.
     group: PathBuf,
 }
 
-/// The hierarchy of a `mountinfo` whose type is `kind` and, for version 1, which controls memory.
+/// The mount in `mountinfo` of type `kind`; for version 1, the one that controls memory.
 fn hierarchy(mountinfo: &str, kind: &str) -> Option<Mount> {
     mounts(mountinfo).into_iter().find(|mount| {
         let mut options = mount.options.split(',');
@@ -73,18 +72,18 @@ fn hierarchy(mountinfo: &str, kind: &str) -> Option<Mount> {
     })
 }
 
-/// Directory of group `path` of a hierarchy, if it is below what is mounted.
+/// Directory of group `path` in a hierarchy, if it is below the mount point.
 fn directory(tree: &Mount, path: &str) -> Option<PathBuf> {
     let inner = Path::new(path).strip_prefix(&tree.root).ok()?;
-    // The kernel writes `..` where the group is outside what this namespace shows.
+    // The kernel writes `..` if the group is outside this cgroup namespace.
     let is_inside = inner.components().all(|part| part != Component::ParentDir);
     is_inside.then(|| tree.mount_point.join(inner))
 }
 
-/// Chooses the place, from this process's `mountinfo` and the `cgroup` file of the postmaster.
+/// Chooses the place from this process's `mountinfo` and the postmaster's `cgroup` file.
 ///
 /// # Errors
-/// What is missing, with the way out.
+/// What is missing, with the remedy.
 pub(super) fn spot(mountinfo: &str, membership: &str, name: &str) -> Result<Spot, String> {
     let member = |controller| text::cgroup_path(membership, controller);
     if let (Some(tree), Some(path)) = (hierarchy(mountinfo, "cgroup"), member("memory")) {
@@ -98,7 +97,7 @@ pub(super) fn spot(mountinfo: &str, membership: &str, name: &str) -> Result<Spot
     };
     let home =
         directory(&tree, path).ok_or_else(|| format!("the server's cgroup {path} is not among the mounted cgroups"))?;
-    // The group of the server holds processes; only the root may hold both processes and controlled children.
+    // The server's group contains processes; only the root may contain both processes and controlled children.
     let parents = home.ancestors().skip(usize::from(home != tree.mount_point));
     let parent = parents.take_while(|dir| dir.starts_with(&tree.mount_point)).find(|dir| {
         let handed = fs::read_to_string(dir.join("cgroup.subtree_control")).unwrap_or_default();
@@ -115,10 +114,10 @@ pub(super) fn spot(mountinfo: &str, membership: &str, name: &str) -> Result<Spot
 }
 
 impl Spot {
-    /// Makes the group with limit `bytes` and moves `processes` into it, asking again for them until none is outside.
+    /// Creates the group with limit `bytes` and moves `processes` into it, repeating until none is outside.
     ///
     /// # Errors
-    /// What could not be done; everything is undone then.
+    /// What failed; everything is then undone.
     pub(super) fn confine(self, bytes: u64, processes: &dyn Fn() -> Vec<i32>) -> Result<Confined, String> {
         let failed = |what: &str, path: &Path, error: std::io::Error| {
             format!("{what} {}: {error} (a memory cgroup needs root)", path.display())
@@ -145,7 +144,7 @@ impl Spot {
                 return Ok(confined);
             }
             for pid in outside {
-                // One that ended in between is no error.
+                // Ignore a process that has ended meanwhile.
                 if let Err(error) = write(&procs, pid)
                     && error.raw_os_error() != Some(rustix::io::Errno::SRCH.raw_os_error())
                 {
@@ -158,7 +157,7 @@ impl Spot {
 }
 
 fn write(path: &Path, value: impl std::fmt::Display) -> std::io::Result<()> {
-    // One write of the whole text: the kernel takes each write as a request.
+    // Write the whole text at once: the kernel treats each write as a request.
     let mut file = fs::OpenOptions::new().write(true).open(path)?;
     file.write_all(value.to_string().as_bytes())
 }
@@ -180,7 +179,7 @@ fn guard(group: &Path, home: &Path) -> std::io::Result<Child> {
         .spawn()
 }
 
-/// A server inside its group; dropped, it is outside again and the group is gone.
+/// A server inside its group; dropping it moves the server out and removes the group.
 #[derive(Debug)]
 pub(super) struct Confined {
     spot: Spot,
@@ -188,7 +187,7 @@ pub(super) struct Confined {
 }
 
 impl Confined {
-    /// The group, for people.
+    /// Path of the group, for messages.
     pub(super) fn group(&self) -> &Path {
         &self.spot.group
     }
@@ -198,7 +197,7 @@ impl Confined {
         self.spot.version
     }
 
-    /// Processes inside.
+    /// Number of processes inside.
     pub(super) fn processes(&self) -> usize {
         members(&self.spot.group.join("cgroup.procs")).len()
     }
@@ -212,7 +211,7 @@ impl Confined {
         fs::read_to_string(self.spot.group.join(file)).ok()?.trim().parse().ok()
     }
 
-    /// How to undo it by hand.
+    /// Shell command that undoes it.
     pub(super) fn undo(&self) -> String {
         format!(
             "for p in $(cat {group}/cgroup.procs); do echo $p > {home}/cgroup.procs; done; rmdir {group}",
@@ -238,7 +237,7 @@ impl Confined {
     /// Moves everything back and removes the group.
     ///
     /// # Errors
-    /// How to do by hand what could not be done.
+    /// What could not be done, and how to do it by hand.
     pub(super) fn end(mut self) -> Result<(), String> {
         self.release()
     }

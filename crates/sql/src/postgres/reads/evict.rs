@@ -1,4 +1,4 @@
-//! `EVICT`: what makes the reads of a test reach the device.
+//! `EVICT`: makes the reads of a test reach the device.
 
 use super::cgroup::{self, Confined};
 use super::files::{DataDirectory, Relation, Segments, literal};
@@ -12,38 +12,38 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What `continuous` waits between two rounds unless told otherwise.
+/// Default interval of `continuous`.
 const EVERY_MS: u64 = 100;
-/// Memory a server process may need for itself, so that a cgroup's limit leaves it alive.
+/// Memory that a server process may need for itself, so that the cgroup's limit keeps it alive.
 const PROCESS_BYTES: u64 = 4 << 20;
-/// Server processes beside our sessions.
+/// Server processes besides our sessions.
 const OTHER_PROCESSES: u64 = 16;
 
-/// One way of eviction.
+/// An eviction mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// The server's own buffers, once before the gate.
+    /// Evicts the server's own buffers, once before the gate.
     Buffers,
-    /// The page cache of the data set's files, once before the gate.
+    /// Drops the page cache of the data set's files, once before the gate.
     PageCache,
-    /// The same again and again during the run.
+    /// Drops the page cache repeatedly during the run.
     Continuous {
-        /// Between two rounds, ms.
+        /// Interval, ms.
         every_ms: u64,
     },
-    /// A memory cgroup around the server.
+    /// Puts the server into a memory cgroup.
     Cgroup {
         /// Its limit.
         bytes: u64,
     },
-    /// The server's own direct I/O.
+    /// Requires the server's own direct I/O.
     Direct,
 }
 
-/// The modes of setting `EVICT`.
+/// Parses the modes of setting `EVICT`.
 ///
 /// # Errors
-/// The word that is none, and what there is.
+/// The unknown word, and the valid ones.
 pub(super) fn modes(settings: &Settings) -> Result<Vec<Mode>, EngineError> {
     parse(settings.text("EVICT"))
 }
@@ -98,13 +98,13 @@ fn bytes(text: &str) -> Option<u64> {
 pub(super) struct Ground<'a> {
     /// Any session with the server.
     pub(super) connection: &'a mut Connection,
-    /// The server goes away with this command: it may be changed at will.
+    /// The server is removed with this command, so it may be changed freely.
     pub(super) throw_away: bool,
     /// PostgreSQL schema of the data set.
     pub(super) schema: &'a str,
     /// Sessions of the run.
     pub(super) sessions: usize,
-    /// Its files, if they can be reached; else why not.
+    /// The server's files, or why they are out of reach.
     pub(super) directory: Result<&'a DataDirectory, String>,
     /// Tables and indexes.
     pub(super) relations: &'a [Relation],
@@ -112,21 +112,21 @@ pub(super) struct Ground<'a> {
     pub(super) processes: &'a dyn Fn() -> Vec<i32>,
 }
 
-/// What was done, and what holds on.
+/// What was done, and what stays in effect.
 #[derive(Debug, Default)]
 pub(super) struct Evicted {
-    /// Asked for and achieved, in words.
+    /// What was requested and achieved, as text.
     pub(super) facts: Vec<Fact>,
-    /// Drops the page cache again and again.
+    /// Drops the page cache repeatedly.
     pub(super) dropper: Option<Dropper>,
-    /// The server is inside.
+    /// The cgroup around the server.
     pub(super) confined: Option<Confined>,
 }
 
-/// Performs all modes, in an order in which each helps the next.
+/// Performs all modes, in an order in which each supports the next.
 ///
 /// # Errors
-/// The first that cannot be had, with what it needs.
+/// The first mode that is not possible, with what it needs.
 pub(super) fn evict(modes: &[Mode], mut ground: Ground<'_>) -> Result<Evicted, EngineError> {
     let mut done = Evicted::default();
     let has = |wanted: Mode| modes.contains(&wanted);
@@ -137,7 +137,7 @@ pub(super) fn evict(modes: &[Mode], mut ground: Ground<'_>) -> Result<Evicted, E
         done.note("evict_buffers", buffers(&mut ground)?);
     }
     if modes.iter().any(|mode| !matches!(mode, Mode::Direct | Mode::Buffers)) {
-        // A cgroup pays only for pages that are read while the server is inside, so it begins with none, too.
+        // A cgroup is charged only for pages read while the server is inside, so it also needs an empty page cache.
         let segments = page_cache(&mut ground, &mut done)?;
         for mode in modes {
             match mode {
@@ -188,14 +188,14 @@ fn direct(ground: &mut Ground<'_>) -> Result<String, EngineError> {
     Err(refused("direct", way))
 }
 
-/// Empties the server's buffers of the data set, by its own extension.
+/// Empties the server's buffers of the data set, with the server's own extension.
 fn buffers(ground: &mut Ground<'_>) -> Result<String, EngineError> {
     let fail = |why: String| refused("buffers", why);
     if ground.throw_away {
-        // What is missing then is told below.
+        // If this fails, the error below says what is missing.
         let _ = ground.connection.query("create extension if not exists pg_buffercache schema public");
     }
-    // By its full name: the session searches PostgreSQL's own schema alone.
+    // With its full name, since the session searches only PostgreSQL's own schema.
     let home = value(
         ground.connection,
         "select coalesce(max(quote_ident(n.nspname)), 'pg_catalog') from pg_extension e \
@@ -229,14 +229,14 @@ fn buffers(ground: &mut Ground<'_>) -> Result<String, EngineError> {
     Ok(format!("{evicted} buffers of the data set evicted from the server's cache"))
 }
 
-/// Drops the pages of all our files from the kernel's cache.
+/// Drops the pages of all our files from the page cache.
 fn page_cache(ground: &mut Ground<'_>, done: &mut Evicted) -> Result<Arc<Segments>, EngineError> {
     let fail = |why: String| refused("pagecache", why);
     let directory = ground
         .directory
         .clone()
         .map_err(|why| fail(format!("it needs the server on this host and read access to its files: {why}")))?;
-    // Dirty buffers would come back as dirty pages, which cannot be dropped. Not every role may ask for this.
+    // Dirty buffers would become dirty pages, which cannot be dropped. Not every role may request a checkpoint.
     let checkpoint = match ground.connection.query("checkpoint") {
         Ok(_) => "after a checkpoint",
         Err(_) => "without a checkpoint (it needs a superuser or pg_checkpoint)",
@@ -262,7 +262,7 @@ fn page_cache(ground: &mut Ground<'_>, done: &mut Evicted) -> Result<Arc<Segment
 
 fn confine(limit: u64, ground: &mut Ground<'_>, done: &mut Evicted) -> Result<(), EngineError> {
     let fail = |why: String| refused("cgroup", why);
-    // Shared memory is charged to the group as it is touched and cannot be reclaimed.
+    // Shared memory is charged to the group when touched and cannot be reclaimed.
     let shared = value(
         ground.connection,
         "select coalesce((select setting::int8 * 1048576 from pg_settings where name = 'shared_memory_size'), \
@@ -303,7 +303,7 @@ fn confine(limit: u64, ground: &mut Ground<'_>, done: &mut Evicted) -> Result<()
     Ok(())
 }
 
-/// Drops the pages of the files at intervals, on a thread of its own.
+/// Drops the files' pages at intervals, on a thread of its own.
 #[derive(Debug)]
 pub(super) struct Dropper {
     shared: Arc<Shared>,
@@ -322,7 +322,7 @@ impl Dropper {
         let mine = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
             while !mine.stop.load(Ordering::Relaxed) {
-                // The files were opened and asked before; what fails now shows in the measured share.
+                // The files were opened and dropped before; a failure now shows in the measured share.
                 let _ = segments.forget();
                 mine.rounds.fetch_add(1, Ordering::Relaxed);
                 std::thread::park_timeout(every);
@@ -331,7 +331,7 @@ impl Dropper {
         Self { shared, thread: Some(thread) }
     }
 
-    /// Rounds so far.
+    /// Number of rounds so far.
     pub(super) fn rounds(&self) -> u64 {
         self.shared.rounds.load(Ordering::Relaxed)
     }

@@ -1,5 +1,5 @@
-//! The files behind a data set: the data directory, the tablespaces, every segment of our relations; and what of
-//! them the kernel's page cache holds.
+//! The files of a data set: data directory, tablespaces, every segment of our relations; and how much of them is in the
+//! kernel's page cache.
 
 use crate::postgres::wire::{Connection, PgError};
 use assay_run::owned;
@@ -11,20 +11,20 @@ use std::path::{Path, PathBuf};
 /// A relation of the data set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Relation {
-    /// First segment, relative to the data directory.
+    /// Path of the first segment, relative to the data directory.
     pub(super) path: String,
     /// Bytes of its main fork.
     pub(super) bytes: u64,
 }
 
-/// What the server tells of its files.
+/// What the server reports about its files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
     /// Setting `data_directory`; hidden from most roles.
     pub(super) data_directory: Option<PathBuf>,
-    /// Directories of the tablespaces our relations are in, other than the server's own.
+    /// Directories of our relations' tablespaces, except the built-in ones.
     pub(super) tablespaces: Vec<PathBuf>,
-    /// Tables, their indexes, in the schema of the data set.
+    /// Tables and their indexes in the schema of the data set.
     pub(super) relations: Vec<Relation>,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn literal(text: &str) -> String {
 }
 
 impl Asked {
-    /// Asks over `connection` for the relations of PostgreSQL schema `schema`.
+    /// Queries over `connection` the relations of PostgreSQL schema `schema`.
     pub(super) fn ask(connection: &mut Connection, schema: &str) -> Result<Self, PgError> {
         let schema = literal(schema);
         let ours = format!(
@@ -47,7 +47,7 @@ impl Asked {
         };
         let setting = "select setting from pg_settings where name = 'data_directory'";
         let directory = column(connection, setting)?.pop();
-        // Tablespace 0 is the database's own, which may be any; its location is empty for the two built-in ones.
+        // Tablespace 0 is the database's default, which may be any; the two built-in tablespaces have an empty location.
         let tablespaces = column(
             connection,
             &format!(
@@ -76,20 +76,20 @@ impl Asked {
 /// The data directory as this process can reach it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DataDirectory {
-    /// Where the server says or its process shows it is.
+    /// Path reported by the server or shown by its process.
     pub(super) path: PathBuf,
     /// How it was found.
     pub(super) source: &'static str,
-    /// Prefix under which the server's absolute paths are found: `/`, or the root of its mount namespace.
+    /// Prefix of the server's absolute paths: `/`, or the root of its mount namespace.
     root: PathBuf,
-    /// A path that leads there from here.
+    /// A path to the data directory from here.
     reach: PathBuf,
 }
 
 /// Finds the data directory of the server whose postmaster is process `postmaster`.
 pub(super) fn data_directory(proc: &Path, postmaster: i32, told: Option<&Path>) -> Option<DataDirectory> {
     let own = proc.join(postmaster.to_string());
-    // The postmaster and its children work in the data directory; following the link needs the server's user or root.
+    // The postmaster and its children work in the data directory; reading the link needs root or the server's user.
     let cwd = fs::read_link(own.join("cwd")).ok();
     let option = || {
         let arguments = fs::read(own.join("cmdline")).ok()?;
@@ -106,14 +106,14 @@ pub(super) fn data_directory(proc: &Path, postmaster: i32, told: Option<&Path>) 
     let file = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
     let through = own.join("cwd");
     if file(&through).is_some() && file(&through) != file(&path) {
-        // The same name is another file here: the server has a mount namespace of its own.
+        // The same path is another file here: the server has its own mount namespace.
         return Some(DataDirectory { path, source, root: own.join("root"), reach: through });
     }
     Some(DataDirectory { root: PathBuf::from("/"), reach: path.clone(), path, source })
 }
 
 impl DataDirectory {
-    /// A path of the server as it is found from here.
+    /// A path of the server, as seen from here.
     pub(super) fn outside(&self, path: &Path) -> PathBuf {
         match path.strip_prefix("/") {
             Ok(inner) if self.root != Path::new("/") => self.root.join(inner),
@@ -121,7 +121,7 @@ impl DataDirectory {
         }
     }
 
-    /// A path relative to the data directory, links to tablespaces resolved as the server sees them.
+    /// A path relative to the data directory, with tablespace links resolved as the server sees them.
     fn inside(&self, relative: &str) -> PathBuf {
         let mut parts = relative.splitn(3, '/');
         if let (Some("pg_tblspc"), Some(number), Some(rest)) = (parts.next(), parts.next(), parts.next())
@@ -132,22 +132,22 @@ impl DataDirectory {
         self.reach.join(relative)
     }
 
-    /// Where the write-ahead log is, if it is elsewhere.
+    /// Directory of the write-ahead log, if it is elsewhere.
     pub(super) fn log_directory(&self) -> Option<PathBuf> {
         let target = fs::read_link(self.reach.join("pg_wal")).ok()?;
         Some(self.outside(&target))
     }
 
-    /// The directory itself, as a path for this host's sampler.
+    /// The data directory as a path for this host's sampler.
     pub(super) fn reach(&self) -> &Path {
         &self.reach
     }
 
-    /// Opens every segment of `relations` for reading: files of the server's user alone, since the server says where
-    /// they are and its user what lies there.
+    /// Opens every segment of `relations` for reading. Accepts only files of the server's user: the server names them,
+    /// and its user controls what is there.
     ///
     /// # Errors
-    /// The first file that cannot be opened, with why.
+    /// The first file that cannot be opened, with the reason.
     pub(super) fn open(&self, relations: &[Relation]) -> std::io::Result<Segments> {
         let mut files = Vec::new();
         let uid = fs::metadata(&self.reach)?.uid();
@@ -180,22 +180,22 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    /// Files.
+    /// Number of files.
     pub(super) fn count(&self) -> usize {
         self.files.len()
     }
 
-    /// Bytes of all of them.
+    /// Total bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.files.iter().map(|(bytes, _)| bytes).sum()
     }
 
-    /// Writes dirty pages back, so that none has to stay in the page cache.
+    /// Writes dirty pages back, so that all of them can be dropped.
     pub(super) fn sync(&self) -> std::io::Result<()> {
         self.files.iter().try_for_each(|(_, file)| file.sync_data())
     }
 
-    /// Asks the kernel to forget the clean pages of every file; dirty ones it only begins to write.
+    /// Asks the kernel to drop the clean pages of every file; for dirty ones it only starts writing.
     pub(super) fn forget(&self) -> std::io::Result<()> {
         for (_, file) in &self.files {
             rustix::fs::fadvise(file, 0, None, Advice::DontNeed)?;
@@ -203,8 +203,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Share of the pages that the page cache holds, 0..100; asking brings none there. `None` where the kernel does not
-    /// tell.
+    /// Percentage of the pages in the page cache, 0..100; asking loads none. `None` if the kernel does not say.
     pub(super) fn cached_pct(&self) -> Option<f64> {
         let mut held = 0;
         for (_, file) in &self.files {

@@ -1,25 +1,25 @@
-//! Whether the server runs on this host, by evidence, and which process its postmaster is.
+//! Decides by evidence whether the server runs on this host, and which process is its postmaster.
 //!
-//! An address proves nothing: `localhost` may be a container or a tunnel, and a socket of the file system a
-//! connection pooler. So the server is asked for the process of our session, and that process is looked for here:
-//! it must call itself a server process, and its parent must be the one that listens on our socket, or its title
-//! must name our port, or both must have started when the server says they did.
+//! An address proves nothing: `localhost` may be a container or a tunnel, and a Unix socket may lead to a connection
+//! pooler. So assay asks the server for the process of its session, and looks for that process here. It must have the
+//! title of a server process. In addition its parent must listen on our socket, or its title must contain our port, or
+//! both must have started when the server says.
 
 use crate::postgres::wire::{Connection, PgError};
 use crate::procs::{self, start_s};
 use std::fs;
 use std::path::Path;
 
-/// Two clocks of one host may differ by so much, s: the kernel counts from boot, and the time of day may have been
-/// set since.
+/// Tolerance between two clocks of one host, s: the kernel counts from boot, and the time of day may have been set
+/// since.
 const SAME_INSTANT_S: f64 = 3.0;
 
-/// Where the server is.
+/// Where the server runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Whereabouts {
     /// On this host.
     Here(Here),
-    /// The server runs elsewhere, or assay cannot tell: why.
+    /// Elsewhere or unknown, with the reason.
     Unknown(String),
 }
 
@@ -28,27 +28,27 @@ pub(super) enum Whereabouts {
 pub(super) struct Here {
     /// Its first process.
     pub(super) postmaster: i32,
-    /// Why it is this one.
+    /// Why it is this server.
     pub(super) evidence: String,
 }
 
-/// What the server says of itself.
+/// What the server reports about itself.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Claims {
-    /// Process of our session, as the server numbers it.
+    /// Process of our session, by the server's numbering.
     pub(super) backend: i32,
     /// When the server started, s since 1970.
     pub(super) server_start_s: Option<f64>,
     /// When our session started, s since 1970.
     pub(super) backend_start_s: Option<f64>,
-    /// Who listens at the other end of our socket.
+    /// The process that listens at the other end of our socket.
     pub(super) listener: Option<i32>,
     /// Our own TCP port.
     pub(super) port: Option<u16>,
 }
 
 impl Claims {
-    /// Asks the server over `connection`.
+    /// Queries the server over `connection`.
     pub(super) fn ask(connection: &mut Connection) -> Result<Self, PgError> {
         let rows = connection.query(
             "select pg_backend_pid(), extract(epoch from pg_postmaster_start_time()), \
@@ -66,12 +66,12 @@ impl Claims {
     }
 }
 
-/// Looks for the session's process.
+/// Finds the session's process.
 pub(super) fn find(proc: &Path, claims: &Claims) -> Whereabouts {
     if !fs::exists(proc.join("self")).unwrap_or(false) {
         return Whereabouts::Unknown("no /proc here".to_owned());
     }
-    // Usually the number is the same on both sides; in a namespace of its own the server counts differently.
+    // The number is usually the same on both sides; in its own PID namespace the server counts differently.
     let direct = judge(proc, claims, claims.backend);
     if let Ok(here) = direct {
         return Whereabouts::Here(here);

@@ -1,9 +1,9 @@
-//! Where a server's blocks really came from, and what makes them come from the device.
+//! Finds where a server's blocks really came from, and makes them come from the device.
 //!
-//! The server asked the operating system for each block that it "read", and the operating system may have had it in
-//! memory. Three layers show where it came from: the server's own count, the kernel's account of the server's
-//! processes, and the devices under its files. The latter two need the server on this host ([`host`] decides that by
-//! evidence). `docs/design/postgres-true-reads.md` has the reasons and what was measured.
+//! The server asks the operating system for each block it "reads", and the operating system may have it in memory.
+//! Three layers show where a block came from: the server's counters, the kernel's accounting of the server's processes,
+//! and the devices under its files. The latter two need the server on this host, which [`host`] decides by evidence.
+//! `docs/design/postgres-true-reads.md` has the reasons and measurements.
 
 mod cgroup;
 mod evict;
@@ -29,17 +29,17 @@ use std::sync::Mutex;
 
 const PROC: &str = "/proc";
 
-/// Settings that `EVICT` wants in a server that is started for this command.
+/// Settings that `EVICT` needs in a server started for this command.
 ///
 /// # Errors
-/// `EVICT` is not one of its words.
+/// `EVICT` has an unknown word.
 pub(super) fn server_settings(settings: &Settings) -> Result<Vec<(&'static str, String)>, EngineError> {
     let modes = evict::modes(settings)?;
     Ok(if modes.contains(&Mode::Direct) { vec![("debug_io_direct", "data".to_owned())] } else { Vec::new() })
 }
 
-/// A directory of the server as it is reached from here: its data directory, which the server may have `told`, or
-/// `other` if there is one. The error says why it is out of reach.
+/// A directory of the server as reached from here: its data directory, which the server may have `told`, or `other` if
+/// given. The error says why it is out of reach.
 pub(super) fn directory(
     connection: &mut Connection,
     told: Option<&Path>,
@@ -59,7 +59,7 @@ pub(super) fn directory(
     })
 }
 
-/// Watches one server for the length of a run.
+/// Watches one server during a run.
 #[derive(Debug)]
 pub(super) struct TrueReads {
     /// Its processes, or why they cannot be seen.
@@ -70,11 +70,11 @@ pub(super) struct TrueReads {
 }
 
 impl TrueReads {
-    /// Finds the server, then evicts as `EVICT` asks: the last thing before the sessions connect. `sessions` is how
-    /// many will, `schema` the PostgreSQL schema of the data set.
+    /// Finds the server, then evicts as `EVICT` requests, as the last step before the sessions connect. `sessions` is
+    /// their number, `schema` the PostgreSQL schema of the data set.
     ///
     /// # Errors
-    /// What `EVICT` asks for cannot be had; the server does not answer.
+    /// What `EVICT` requests is not possible; the server does not answer.
     pub(super) fn open(
         place: &Place,
         connection: &mut Connection,
@@ -134,18 +134,17 @@ impl TrueReads {
         })
     }
 
-    /// Where the server is, why we think so, what `EVICT` achieved.
+    /// Where the server runs, by what evidence, and what `EVICT` achieved.
     pub(super) fn facts(&self) -> Vec<Fact> {
         self.facts.clone()
     }
 
-    /// The server's directories on this host; none if it is elsewhere.
+    /// The server's directories on this host; none if it runs elsewhere.
     pub(super) fn watched_paths(&self) -> Vec<PathBuf> {
         self.watched.clone()
     }
 
-    /// What the kernel charged the server's processes with; `ours` are the processes of our sessions by the
-    /// server's numbers.
+    /// What the kernel charged to the server's processes; `ours` are our sessions' processes by the server's numbers.
     pub(super) fn sample(&self, ours: &[i32], into: &mut StatSet) {
         let Ok(reader) = &self.processes else {
             here::unseen(into);
@@ -153,7 +152,7 @@ impl TrueReads {
         };
         let sum = reader.sample(ours);
         sum.put(into, None, None);
-        // No view and no file tells how long a server's own processes were awake.
+        // No view or file shows how long the server's own processes were active.
         into.put(counter_catalog::BACKGROUND_TIME, Reading::Na("unknowable".to_owned()), SOURCE);
         into.gauges.insert("server_processes_count".to_owned(), sum.processes as u64);
         let held = locked(&self.held);
@@ -165,14 +164,14 @@ impl TrueReads {
         }
     }
 
-    /// Reads the CPU of a session's process a last time: call it before the session is closed.
+    /// Reads the CPU time of a session's process for the last time; call before closing the session.
     pub(super) fn last_look(&self, pid: i32) {
         if let Ok(reader) = &self.processes {
             reader.last_look(pid);
         }
     }
 
-    /// Undoes what held on: the server leaves its cgroup, the page cache is left alone again.
+    /// Undoes what is still in effect: moves the server out of its cgroup and stops dropping the page cache.
     ///
     /// # Errors
     /// What is left behind, and how to remove it.
@@ -186,7 +185,7 @@ impl TrueReads {
     }
 }
 
-/// A setting of the server; empty where the version has none of that name.
+/// A setting of the server; empty if its version has no such setting.
 fn setting(connection: &mut Connection, name: &str) -> Result<String, PgError> {
     let rows = connection.query(&format!("select current_setting('{name}', true)"))?.rows;
     let first = rows.into_iter().next().and_then(|row| row.into_iter().next());
@@ -219,7 +218,7 @@ fn facts(whereabouts: &Whereabouts, directory: Option<&DataDirectory>, modes: &[
     facts
 }
 
-/// Directories whose devices serve the data set.
+/// Directories on the devices that serve the data set.
 fn watched(directory: &DataDirectory, asked: &Asked) -> Vec<PathBuf> {
     let mut paths = vec![directory.reach().to_path_buf()];
     paths.extend(directory.log_directory());

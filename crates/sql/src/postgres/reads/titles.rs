@@ -1,6 +1,6 @@
-//! Which processes of the server serve no client, by the titles it gives them.
+//! Tells by their titles which server processes serve no client.
 
-/// Titles of processes that serve no client: what follows `postgres: ` and the cluster's name.
+/// Titles of processes that serve no client: the text after `postgres: ` and the cluster's name.
 const BACKGROUND: &[&str] = &[
     "checkpointer",
     "background writer",
@@ -22,7 +22,7 @@ const BACKGROUND: &[&str] = &[
     "bgworker",
 ];
 
-/// By the title a server gives its process: `postgres: [cluster: ]what it is`.
+/// Whether this title, `postgres: [cluster: ]description`, belongs to a process that serves no client.
 pub(super) fn serves_no_client(title: &str, cluster_name: &str) -> bool {
     let rest = title.strip_prefix("postgres: ").unwrap_or(title);
     let rest = rest.strip_prefix(cluster_name).and_then(|rest| rest.strip_prefix(": ")).unwrap_or(rest);

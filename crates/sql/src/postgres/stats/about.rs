@@ -1,4 +1,4 @@
-//! What the readings depend on: version, switches, privileges, the extension.
+//! What the readings depend on: version, settings, privileges, the extension.
 
 use super::sql::{self, Relations};
 use crate::postgres::wire::{Connection, PgError};
@@ -20,19 +20,19 @@ const SWITCHES: [&str; 9] = [
     "autovacuum",
 ];
 
-/// What to do about `track_io_timing` in our own sessions.
+/// Setting of `track_io_timing` in our own sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::postgres) enum Timing {
-    /// On if we may.
+    /// On if permitted.
     Auto,
-    /// On, or the run does not start.
+    /// On; the run fails to start if that is not permitted.
     On,
     /// Off.
     Off,
 }
 
 impl Timing {
-    /// Of the parameter `TRACK_IO_TIMING`.
+    /// Reads the parameter `TRACK_IO_TIMING`.
     pub(in crate::postgres) fn of(settings: &Settings) -> Self {
         match settings.text("TRACK_IO_TIMING") {
             "on" => Self::On,
@@ -46,26 +46,25 @@ impl Timing {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Switch {
     value: String,
-    /// Other processes than our sessions have it too.
+    /// It also applies to processes other than our sessions.
     for_all: bool,
 }
 
-/// See the module.
 #[derive(Clone, Debug)]
 pub(super) struct About {
-    /// Major version, 13 to 18 and beyond.
+    /// Major version, 13 to 18 or newer.
     pub version: u32,
     /// Object identifier of the database.
     pub database: u32,
     /// Block size, bytes.
     pub block_bytes: u64,
-    /// Our sessions' I/O calls are timed.
+    /// I/O calls of our sessions are timed.
     pub session_io_timing: bool,
-    /// Every process's are.
+    /// I/O calls of every process are timed.
     pub server_io_timing: bool,
-    /// Every process's log writes are.
+    /// Log writes of every process are timed.
     pub wal_timing: bool,
-    /// `track_counts`; without it nothing is counted.
+    /// `track_counts`; if off, nothing is counted.
     pub counts: bool,
     /// Tables of the data set.
     pub relations: Relations,
@@ -73,11 +72,11 @@ pub(super) struct About {
     pub pg_schema: String,
     /// Quoted schema of `pg_stat_statements`, or why it cannot be read.
     pub statements: Result<String, String>,
-    /// For each session, once, when it has logged in.
+    /// Statements that each session executes once after login.
     pub session_sql: Vec<String>,
     switches: BTreeMap<&'static str, Switch>,
     timing: String,
-    /// Sees what other roles' sessions and the background processes do.
+    /// Sees the activity of other roles' sessions and of background processes.
     reads_all_stats: bool,
 }
 
@@ -85,7 +84,7 @@ pub(super) struct About {
 pub(super) type Ask<'a> = &'a mut dyn FnMut(&mut Connection, &str) -> Result<Vec<Vec<Option<String>>>, PgError>;
 
 impl About {
-    /// Asks the server; `session` is the connection the readings will use.
+    /// Queries the server; `session` is the connection that the readings will use.
     pub(super) fn learn(
         connection: &mut Connection,
         ask: Ask<'_>,
@@ -132,7 +131,7 @@ impl About {
         })
     }
 
-    /// For the report: every switch the readings depend on, and what privileges hide.
+    /// For the report: every setting the readings depend on, and what missing privileges hide.
     pub(super) fn facts(&self, flush_refused: bool) -> Vec<Fact> {
         let mut facts = Vec::new();
         let mut fact = |name: &str, value: String| facts.push(Fact::new(name, value));
@@ -218,7 +217,7 @@ fn switches(connection: &mut Connection, ask: Ask<'_>) -> Result<BTreeMap<&'stat
     Ok(switches)
 }
 
-/// Whether our sessions' I/O will be timed, what each has to run for it, and the same in words.
+/// Whether our sessions' I/O will be timed, the statements each session runs for that, and a description.
 fn io_timing(
     connection: &mut Connection,
     ask: Ask<'_>,
@@ -251,7 +250,7 @@ fn io_timing(
     }
 }
 
-/// The schema of `pg_stat_statements` if its counts can be read.
+/// The schema of `pg_stat_statements` if it is readable.
 fn statements(connection: &mut Connection, ask: Ask<'_>) -> Result<Result<String, String>, PgError> {
     let found = ask(
         connection,

@@ -1,4 +1,4 @@
-//! What our sessions are doing, ten times a second, from `pg_stat_activity` on a connection of its own.
+//! Samples what our sessions are doing, ten times a second, from `pg_stat_activity` on a separate connection.
 
 use super::classes;
 use super::{OwnWork, collector, sql};
@@ -29,7 +29,6 @@ struct State {
     looks: Looks,
 }
 
-/// See the module.
 pub(in crate::postgres) struct Activity {
     options: ConnectOptions,
     pids: Pids,
@@ -44,7 +43,7 @@ impl fmt::Debug for Activity {
     }
 }
 
-/// One row of a look: pid, state, kind and name of the wait.
+/// One row of a sample: pid, state, type and name of the wait event.
 type Row = (i32, String, String, String);
 
 impl Activity {
@@ -83,8 +82,8 @@ impl Activity {
         locked(&self.state)
     }
 
-    /// What each session does, entry k for session k + 1; those the server does not know keep what they came with.
-    /// False: nobody looked, because it is not due or not possible.
+    /// Sets what each session does, entry k for session k + 1; sessions unknown to the server keep their entry. Returns
+    /// false if no sample was taken, because none is due or it failed.
     pub(in crate::postgres) fn look(&self, sessions: &mut [Doing]) -> bool {
         let mut state = self.lock();
         if !state.looks.due() {
@@ -132,16 +131,16 @@ impl Activity {
         Ok(rows)
     }
 
-    /// For the report: how often it looked and what that took.
+    /// For the report: the number of samples and their cost.
     pub(in crate::postgres) fn facts(&self) -> Vec<Fact> {
         vec![self.lock().looks.fact("pg_stat_activity"), WAITS_ARE.fact(classes::WAITS)]
     }
 }
 
-/// What a session does that is inside an operation of ours.
+/// What a session does that is inside one of our operations.
 fn translate(state: &str, kind: &str, event: &str) -> Doing {
     match (state, kind) {
-        // Not hidden, and no wait: it works. A plain function call is work too.
+        // Visible and without a wait event: it works. So does a fastpath function call.
         ("active" | "fastpath function call", "") => Doing::OnCpu,
         // The statement has not arrived yet, or the answer is on its way.
         ("idle" | "idle in transaction" | "idle in transaction (aborted)", _) | (_, "Client") => {

@@ -1,15 +1,15 @@
-//! Wait classes of PostgreSQL's wait events, and their names kept for good.
+//! Wait classes of PostgreSQL's wait events, and interned event names.
 
 use assay_measure::locked::locked;
 use assay_measure::snapshot::WaitClass;
 use std::sync::Mutex;
 
-/// Names kept at most; extensions can invent them.
+/// Most names kept, since extensions can define any number.
 const NAMES_MAX: usize = 400;
-/// What every further one is called.
+/// Name for all further events.
 const FURTHER: &str = "Other:further events";
 
-/// The events that sampled waits are, since the views count them under those names: event = waits, in every spelling.
+/// Wait events to report under the names that the views use for them: event = wait events, in every spelling.
 pub(super) const WAITS: &str = "\
     db file sequential read = IO:DataFileRead, IO:AioIoCompletion, IO:AioIoUringExecution, IO:AioIoUringSubmit; \
     read by other session = IPC:BufferIO, IPC:BufferIo, LWLock:BufferIO; \
@@ -22,8 +22,7 @@ pub(super) const WAITS: &str = "\
     data file sync = IO:DataFileSync, IO:DataFileImmediateSync; \
     enq: TX - row lock contention = Lock:transactionid, Lock:tuple";
 
-/// The class of a session's wait. Since 17 the words of a name are spelt differently (`WALSync`, `WalSync`), so
-/// their case says nothing.
+/// The class of a session's wait. Version 17 respelt event names (`WALSync` became `WalSync`), so case is ignored.
 pub(super) fn class(kind: &str, event: &str) -> WaitClass {
     let event = event.to_ascii_lowercase();
     let begins = |words: &[&str]| words.iter().any(|word| event.starts_with(word));
@@ -40,7 +39,7 @@ pub(super) fn class(kind: &str, event: &str) -> WaitClass {
         "IPC" if event == "syncrep" => WaitClass::Commit,
         "IPC" if begins(&["checkpoint"]) => WaitClass::Configuration,
         "Lock" => WaitClass::Application,
-        // Inside an operation of ours the server waits for us: what takes the time is between the two.
+        // During one of our operations the server waits for the client: the time is spent between the two.
         "Client" => WaitClass::Network,
         "Activity" => WaitClass::Idle,
         "Timeout" if event == "pgsleep" => WaitClass::Idle,
@@ -48,7 +47,7 @@ pub(super) fn class(kind: &str, event: &str) -> WaitClass {
     }
 }
 
-/// `Type:Event`, kept for the life of the process: there are a few dozen.
+/// Interns `Type:Event` for the life of the process; there are a few dozen.
 pub(super) fn intern(kind: &str, event: &str) -> &'static str {
     static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
     let mut names = locked(&NAMES);

@@ -1,5 +1,5 @@
-//! Event lines with totals but no distribution: the server keeps a count and, where a switch is on, a time of some
-//! of them. All other waits come from the activity samples alone.
+//! Events with totals but no distribution: the server counts some of them and, if a setting is on, times them. All
+//! other waits come only from activity samples.
 
 use super::io::{Sums, part};
 use super::mapping::{BGWRITER, DATABASE, FROM_14, FROM_16, IO, Mapper, UNTIMED, WAL};
@@ -8,7 +8,7 @@ use assay_measure::snapshot::{Actor, Reading, StatSet, TimedReading, WaitClass};
 
 use Actor::{Background, Foreground};
 
-/// Adds every event line the version can tell something of.
+/// Adds every event that this version counts.
 pub(super) fn add(mapper: Mapper<'_>, set: &mut StatSet) {
     if mapper.about.version < 16 {
         before_16(mapper, set);
@@ -18,7 +18,7 @@ pub(super) fn add(mapper: Mapper<'_>, set: &mut StatSet) {
     log(mapper, set);
 }
 
-/// One line; `waits` and its time.
+/// Adds one event with its waits and time.
 fn put(
     set: &mut StatSet,
     (name, class, actor): (&str, WaitClass, Actor),
@@ -45,16 +45,16 @@ fn before_16(mapper: Mapper<'_>, set: &mut StatSet) {
     put(set, writers, sum([checkpoint.0, clean.0]), untimed, BGWRITER);
 }
 
-/// From 16 on: `pg_stat_io` by who, on what, how.
+/// From 16 on: `pg_stat_io` by backend type, object and context.
 fn from_16(mapper: Mapper<'_>, set: &mut StatSet) {
     sessions_from_16(mapper, set);
     background_from_16(mapper, set);
 }
 
-/// How often and how long, of rows of `pg_stat_io`.
+/// Selects count and time from sums of `pg_stat_io`.
 type CountAndTime = (fn(&Sums) -> u64, fn(&Sums) -> u64);
 
-/// One event out of rows of `pg_stat_io`, with its time when the server takes it.
+/// Adds an event from rows of `pg_stat_io`, with its time if the server measures it.
 fn put_io(
     set: &mut StatSet,
     event: (&'static str, WaitClass, Actor),
@@ -79,7 +79,7 @@ fn sessions_from_16(mapper: Mapper<'_>, set: &mut StatSet) {
     add("backend writes", configuration, &normal, (|s| s.writes, |s| s.write_ns));
     add("data file extend", user, &normal, (|s| s.extends, |s| s.extend_ns));
     add("data file sync", configuration, &normal, (|s| s.fsyncs, |s| s.fsync_ns));
-    // Scans of large tables use a small ring of buffers of their own.
+    // Scans of large tables use a small ring of buffers.
     add("direct path read", user, &ring, (|s| s.reads, |s| s.read_ns));
     let written: CountAndTime = (|s| s.writes + s.extends, |s| s.write_ns + s.extend_ns);
     add("direct path write", user, &bulk, written);
@@ -98,11 +98,11 @@ fn background_from_16(mapper: Mapper<'_>, set: &mut StatSet) {
     add(SEQUENTIAL_READ, &vacuum, (|s| s.reads, |s| s.read_ns));
 }
 
-/// The log: whoever writes it, mostly the sessions that commit.
+/// Adds the log events of all processes, mostly of committing sessions.
 fn log(mapper: Mapper<'_>, set: &mut StatSet) {
     let log = mapper.log_writes();
     let write = ("log file parallel write", WaitClass::SystemIo, Background);
-    // A log write is durable only with its sync: one line for both, as the time of redo writes.
+    // A log write is durable only after its sync, so one event covers both, as the time of redo writes does.
     put(set, write, log.writes, sum([log.write_ns, log.sync_ns]), log.source);
     let space = ("log buffer space", WaitClass::Configuration, Foreground);
     let unknown = if mapper.about.version < 14 { FROM_14 } else { "unknowable" };

@@ -4,11 +4,11 @@ use super::raw::Raw;
 use assay_measure::snapshot::Reading;
 use serde_json::Value;
 
-/// Why 17 cannot tell how many requests it made.
+/// Why 17 cannot report the number of requests.
 pub(super) const COMBINED: &str =
     "unknowable: PostgreSQL 17 combines neighbouring reads and counts blocks, not requests";
 
-/// Which rows of the view.
+/// Key of a row in the view.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Row<'a> {
     pub backend_type: &'a str,
@@ -17,17 +17,17 @@ pub(super) struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// A session of a client.
+    /// A client session.
     pub(super) fn is_session(self) -> bool {
         self.backend_type == "client backend"
     }
 
-    /// One of the processes that write for everybody.
+    /// A background process that writes for others.
     pub(super) fn is_writer(self) -> bool {
         matches!(self.backend_type, "checkpointer" | "background writer")
     }
 
-    /// Tables and indexes, temporary ones apart.
+    /// Tables and indexes, except temporary ones.
     pub(super) fn is_relation(self) -> bool {
         self.object == "relation"
     }
@@ -37,16 +37,16 @@ impl Row<'_> {
         self.object == "wal"
     }
 
-    /// Autovacuum, or VACUUM's own ring of buffers.
+    /// Autovacuum, or VACUUM's ring of buffers.
     pub(super) fn is_vacuum(self) -> bool {
         self.context == "vacuum" || self.backend_type.starts_with("autovacuum")
     }
 }
 
-/// Rows added up. Requests are calls, but where [`Sums::calls`] is false they are blocks.
+/// Sums over rows. Requests are calls; if [`Sums::calls`] is false, they are blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sums {
-    /// Reads, writes and extends are calls (18), not blocks (16: the same thing for reads; 17: not).
+    /// Reads, writes and extends are counted in calls (18), not blocks (16, where a read is one block; 17, where it may be several).
     pub calls: bool,
     pub reads: u64,
     pub read_bytes: u64,
@@ -63,7 +63,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Of the rows that `pick` picks.
+    /// Sums the rows that `pick` accepts.
     pub(super) fn of(raw: &Raw, pick: impl Fn(Row<'_>) -> bool) -> Result<Self, String> {
         let mut sums = Self::default();
         for row in raw.io_rows()? {
@@ -76,7 +76,7 @@ impl Sums {
         Ok(sums)
     }
 
-    /// A column that is NULL can never count in its row: it adds nothing.
+    /// A NULL column does not apply to its row and adds nothing.
     fn add(&mut self, row: &Value) {
         let count = |name: &str| row.get(name).and_then(Value::as_u64).unwrap_or(0);
         let ns = |name: &str| {
@@ -104,7 +104,7 @@ impl Sums {
     }
 }
 
-/// One number of a sum, or why there is none.
+/// One number of a sum, or why it is missing.
 pub(super) fn part(sums: &Result<Sums, String>, pick: impl Fn(&Sums) -> u64) -> Reading {
     match sums {
         Ok(sums) => Reading::Count(pick(sums)),
@@ -112,7 +112,7 @@ pub(super) fn part(sums: &Result<Sums, String>, pick: impl Fn(&Sums) -> u64) -> 
     }
 }
 
-/// Source of what only 18 counts in `pg_stat_io`.
+/// Source of values that only 18 counts in `pg_stat_io`.
 pub(super) fn source(version: u32) -> &'static str {
     if version >= 18 { "pg_stat_io" } else { "postgres" }
 }

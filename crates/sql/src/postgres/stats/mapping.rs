@@ -1,4 +1,4 @@
-//! From a reading to the dictionary's statistics; `docs/design/postgres-statistics.md` is the same as a table.
+//! Maps a reading to the dictionary's statistics; `docs/design/postgres-statistics.md` has the same as a table.
 
 use super::about::About;
 use super::io::{self, COMBINED, Row, Sums, part};
@@ -17,17 +17,17 @@ const TABLE_BLOCKS: &str = "pg_statio_user_tables";
 const INDEX_BLOCKS: &str = "pg_statio_user_indexes";
 const LSN: &str = "wal_lsn";
 
-/// Where a value cannot be for any other reason.
+/// Reason for a missing value without any other reason.
 pub(super) const SILENT: &str = "unknowable: the server gives no value";
 pub(super) const FROM_14: &str = "absent: came with PostgreSQL 14";
 pub(super) const FROM_16: &str = "absent: came with PostgreSQL 16";
 const FROM_18: &str = "absent: came with PostgreSQL 18";
-/// The time of an I/O that nobody timed.
+/// Reason for the missing time of untimed I/O.
 pub(super) const UNTIMED: &str = "disabled: track_io_timing";
 pub(super) const WAL_UNTIMED: &str = "disabled: track_wal_io_timing";
 const NO_TABLES: &str = "unknowable: the data set has no such table yet";
 
-/// Statistics of the dictionary that no version of the server can tell.
+/// Statistics of the dictionary that no server version reports.
 const NEVER: [(Stat, &str); 27] = [
     (counter_catalog::BUFFERS_CLEANED, "unsupported"),
     (counter_catalog::DB_BLOCK_GETS, "unsupported"),
@@ -58,16 +58,16 @@ const NEVER: [(Stat, &str); 27] = [
     (counter_catalog::CONTROL_BYTES_WRITTEN, "unsupported"),
 ];
 
-/// What our own connections did, to be taken off the database's counts.
+/// Work of our own connections, to be subtracted from the database's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Own {
-    /// Transactions that are on the server's books by the time of the reading.
+    /// Transactions published by the time of the reading.
     pub transactions: u64,
-    /// Statements `pg_stat_statements` has seen of them.
+    /// Statements of ours counted by `pg_stat_statements`.
     pub calls: u64,
 }
 
-/// One reading with what explains it.
+/// One reading and what is needed to interpret it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mapper<'a> {
     pub raw: &'a Raw,
@@ -113,7 +113,7 @@ impl Mapper<'_> {
         self.since(14, "wal", column, FROM_14)
     }
 
-    /// A time of `pg_stat_wal` (14 to 17).
+    /// A time from `pg_stat_wal` (14 to 17).
     pub(super) fn wal_ns(&self, column: &str) -> Reading {
         if self.about.version >= 14 && !self.about.wal_timing {
             return Reading::Na(WAL_UNTIMED.to_owned());
@@ -121,12 +121,12 @@ impl Mapper<'_> {
         self.raw.ms("wal", column, FROM_14)
     }
 
-    /// Sum over rows of `pg_stat_io`.
+    /// Sums over rows of `pg_stat_io`.
     pub(super) fn io(&self, pick: impl Fn(Row<'_>) -> bool) -> Result<Sums, String> {
         Sums::of(self.raw, pick)
     }
 
-    /// A time, if somebody measured it.
+    /// A time, if it is measured.
     pub(super) fn timed(on: bool, ns: Reading) -> Reading {
         if on { ns } else { Reading::Na(UNTIMED.to_owned()) }
     }
@@ -195,7 +195,7 @@ impl Mapper<'_> {
         let bytes = raw::times(reads.clone(), self.about.block_bytes);
         set.put(counter_catalog::PHYSICAL_READ_BYTES, bytes, DATABASE);
         match self.about.version {
-            // Each block is a read of its own.
+            // Each block is a separate read.
             ..=16 => set.put(counter_catalog::PHYSICAL_READ_REQUESTS, reads, DATABASE),
             17 => set.put(counter_catalog::PHYSICAL_READ_REQUESTS, Reading::Na(COMBINED.to_owned()), IO),
             _ => {
@@ -206,14 +206,14 @@ impl Mapper<'_> {
         }
     }
 
-    /// Blocks written by the checkpointer, the background writer, and everybody else.
+    /// Blocks written by the checkpointer, the background writer, and all other processes.
     pub(super) fn writers(&self) -> [(Reading, &'static str); 3] {
         let clean = (self.raw.count("bgwriter", "buffers_clean", SILENT), BGWRITER);
         let of = |column| (self.raw.count("bgwriter", column, SILENT), BGWRITER);
         if self.about.version < 16 {
             return [of("buffers_checkpoint"), clean, of("buffers_backend")];
         }
-        // Of 16 too: what sessions write reaches pg_stat_bgwriter there through the checkpointer, late and in steps.
+        // Also on 16, where session writes reach pg_stat_bgwriter through the checkpointer, late and in steps.
         let others = self.io(|row| row.is_relation() && !row.is_writer());
         let blocks = |sums: &Sums| (sums.write_bytes + sums.extend_bytes) / self.about.block_bytes;
         let checkpoint = match self.about.version {
@@ -234,8 +234,8 @@ impl Mapper<'_> {
         set.put(counter_catalog::PHYSICAL_WRITES_NON_CHECKPOINT, without_checkpoint, source);
         let bytes = raw::times(all.clone(), self.about.block_bytes);
         set.put(counter_catalog::PHYSICAL_WRITE_BYTES, bytes, source);
-        // Written blocks are a call each; only extends may be combined from 16 on: what is sure is a lower bound
-        // there. 18 counts calls.
+        // Each written block is one call. From 16 on only extends may be combined, so the count is a lower bound there.
+        // 18 counts calls.
         let relations = self.io(|row| row.is_relation());
         let (requests, source) = match self.about.version {
             ..=15 => (all, source),
@@ -278,7 +278,7 @@ impl Mapper<'_> {
         set.put(counter_catalog::WAL_SYNC_TIME, log.sync_ns, log.source);
     }
 
-    /// Writes of the log, by any process: `pg_stat_wal` from 14 to 17, `pg_stat_io` from 18 on.
+    /// Log writes of all processes: `pg_stat_wal` from 14 to 17, `pg_stat_io` from 18 on.
     pub(super) fn log_writes(&self) -> LogWrites {
         if self.about.version < 18 {
             return LogWrites {
@@ -304,7 +304,7 @@ impl Mapper<'_> {
         }
     }
 
-    /// All requests and bytes, log included: only 18 counts them in one place.
+    /// Totals of requests and bytes, including the log; only 18 counts them all in one place.
     fn totals(&self, set: &mut StatSet) {
         let all = if self.about.version >= 18 { self.io(|_| true) } else { Err(FROM_18.to_owned()) };
         for (stat, reading) in [

@@ -1,9 +1,9 @@
-//! What the server counts and what its sessions are doing, PostgreSQL 13 to 18.
+//! The server's counters and the activity of its sessions, PostgreSQL 13 to 18.
 //!
-//! [`ServerStats`] reads the statistics views' functions on a connection of its own, once a second and at every mark;
-//! [`Activity`] looks at the sessions ten times a second on another one. Neither touches a table, so that what they
-//! add to the database's counters is a number of transactions, which is known and taken off.
-//! Which statistic comes from which column of which version: `docs/design/postgres-statistics.md`.
+//! [`ServerStats`] reads the functions below the statistics views on a separate connection, once a second and at every
+//! mark; [`Activity`] samples the sessions ten times a second on another one. Neither reads a table, so they add only
+//! transactions to the database's counters, whose number is known and subtracted. `docs/design/postgres-statistics.md`
+//! lists the source column of each statistic by version.
 
 mod about;
 mod activity;
@@ -35,25 +35,25 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// No reading may hold the collector longer; the server ends it then.
+/// The server cancels a longer reading, so that it does not delay the collector.
 const STATEMENT_TIMEOUT: &str = "5s";
-/// A server that is well has ended a reading or answered a login by then: nobody waits longer for it.
+/// Longest wait for a reading or a login; a healthy server has answered by then.
 const READING_MAX: Duration = Duration::from_secs(7);
-/// 13 and 14: a session publishes its counters at most twice a second (`PGSTAT_STAT_INTERVAL`), and a little more.
+/// 13 and 14: a session publishes its counters at most twice a second (`PGSTAT_STAT_INTERVAL`); plus a margin.
 const PUBLISHED: Duration = Duration::from_millis(550);
-/// 13 and 14 hand readers statistics of up to half a second ago, and their collector has to be given the word first.
+/// 13 and 14 may serve statistics that are half a second old, and their collector must receive a request first.
 const PUBLISHED_LATE: Duration = Duration::from_millis(700);
-/// After a lost connection, no sooner than this does anybody try again.
+/// Pause before reconnecting after a lost connection.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Transactions and statements of ours in the tested database, whoever of us ran them.
+/// Transactions and statements of all our connections in the tested database.
 #[derive(Debug, Default)]
 pub(super) struct OwnWork {
     statements: AtomicU64,
 }
 
 impl OwnWork {
-    /// One statement, a transaction by itself, has ended.
+    /// Notes the end of a statement that is a transaction of its own.
     pub(super) fn note(&self) {
         self.statements.fetch_add(1, Ordering::Relaxed);
     }
@@ -63,7 +63,7 @@ impl OwnWork {
     }
 }
 
-/// The connection of the readings, and what it can ask.
+/// The connection for readings, and what it can query.
 #[derive(Debug)]
 struct Session {
     connection: Connection,
@@ -73,21 +73,20 @@ struct Session {
 #[derive(Debug)]
 struct State {
     session: Option<Session>,
-    /// Why there is no reading, and since when.
+    /// Why there are no readings, and since when.
     lost: Option<(String, Instant)>,
     first: Option<Epoch>,
-    /// The most transactions the sessions were found to have committed.
+    /// The highest number of commits reported so far.
     commits: u64,
     /// Other users of the data set.
     company: Option<Company>,
-    /// How the tables grew.
+    /// Growth of the tables.
     growth: Watched,
     /// Duration of the last and the longest reading.
     last: Duration,
     longest: Duration,
 }
 
-/// See the module.
 #[derive(Debug)]
 pub(super) struct ServerStats {
     options: ConnectOptions,
@@ -99,10 +98,10 @@ pub(super) struct ServerStats {
 }
 
 impl ServerStats {
-    /// Logs in and learns what this server, role and database can tell.
+    /// Logs in and finds out what this server, role and database can report.
     ///
     /// # Errors
-    /// The server refuses the connection, or TRACK_IO_TIMING=on cannot be had.
+    /// The server refuses the connection, or TRACK_IO_TIMING=on is not permitted.
     pub(super) fn open(options: &ConnectOptions, pg_schema: &str, timing: Timing) -> Result<Self, EngineError> {
         let options = collector(options);
         let own = Arc::new(OwnWork::default());
@@ -140,19 +139,19 @@ impl ServerStats {
             }),
         };
         if stats.about.version < 15 {
-            // What opening read of the catalogs is published by the next statement, and not within the window.
+            // The next statement publishes what opening read from the catalogs; that must happen before the window.
             std::thread::sleep(PUBLISHED);
         }
-        // The first one fills the server's caches, and is where all counting starts from.
+        // The first reading fills the server's caches and is the base of all counters.
         drop(stats.sample());
         Ok(stats)
     }
 
-    /// The server's counters at this instant, cumulative as it keeps them; what cannot be known has its reason.
+    /// The server's cumulative counters at this instant; an unavailable value has a reason.
     pub(super) fn sample(&self) -> StatSet {
         let mut state = self.lock();
         let begun = Instant::now();
-        // What is not on the books before the statement begins is not in what it reads.
+        // Count our own work before the statement starts: what is published later is not in its result.
         let own = self.own.count();
         let mut raw = self.read(&mut state);
         if let (Some(company), Some(claims)) = (&mut state.company, raw.part("claims")) {
@@ -162,7 +161,7 @@ impl ServerStats {
         state.longest = state.longest.max(state.last);
         match &mut state.first {
             Some(first) => {
-                // 13 and 14 know no beginning before the first count; later versions show one after a reset alone.
+                // Before the first count, 13 and 14 have no start time; later versions show one only after a reset.
                 if self.about.version < 15 {
                     first.complete(&raw.epoch());
                 }
@@ -176,7 +175,7 @@ impl ServerStats {
         let mut set = mapper.stats();
         events::add(mapper, &mut set);
         rows::add(mapper, &mut set);
-        // What is taken off for our own was perhaps not published yet: a count never falls for that.
+        // Some of the subtracted work may not have been published yet; never let a counter fall because of that.
         if let Some(Reading::Count(commits)) = set.counters.get_mut(counter_catalog::SERVER_COMMITS.name) {
             *commits = state.commits.max(*commits);
             state.commits = *commits;
@@ -186,7 +185,7 @@ impl ServerStats {
         set
     }
 
-    /// One reading; a lost connection is opened again once.
+    /// Takes one reading; reconnects once after a lost connection.
     fn read(&self, state: &mut State) -> Raw {
         let begun = Instant::now();
         for _ in 0..2 {
@@ -195,7 +194,7 @@ impl ServerStats {
                 if let Some((reason, _)) = waiting {
                     return Raw::missing(reason);
                 }
-                // Who waits for the end of the run does not wait for another login.
+                // At the end of a run, do not wait for another login.
                 if let Some((reason, _)) = &state.lost
                     && self.options.patience.hurries()
                 {
@@ -214,11 +213,11 @@ impl ServerStats {
                     self.own.note();
                     return Raw::parse(&text).unwrap_or_else(|reason| Raw::missing(&reason));
                 }
-                // A refused statement is a transaction rolled back; the connection lives.
+                // A refused statement rolls back its transaction; the connection stays usable.
                 Err(error) if !error.is_fatal() => return Raw::missing(&error.to_string()),
                 Err(error) => {
                     state.session = None;
-                    // Who did not answer in all that time would not let us in either.
+                    // A server that was silent for so long would not accept a login either.
                     if state.lost.is_some() || begun.elapsed() >= READING_MAX {
                         return lost(state, &error);
                     }
@@ -228,19 +227,19 @@ impl ServerStats {
         Raw::missing("connection lost")
     }
 
-    /// The claim on the data set is held by this server process: from now on every reading looks who else is there.
+    /// Notes which server process holds the claim on the data set; from now on every reading checks who else is there.
     pub(super) fn claimed_by(&self, pid: i32) {
         self.lock().company = Some(Company::of(pid.cast_unsigned()));
     }
 
-    /// The claim is about to be given back.
+    /// Notes that the claim is about to be released.
     pub(super) fn claim_ends(&self) {
         if let Some(company) = &mut self.lock().company {
             company.end();
         }
     }
 
-    /// What the record has to say of others on the data set.
+    /// Remarks for the record on other users of the data set.
     pub(super) fn remarks(&self) -> Remarks {
         let state = self.lock();
         let about = &self.about;
@@ -270,13 +269,13 @@ impl ServerStats {
         locked(&self.state)
     }
 
-    /// Statements each session of the run executes once, when it has logged in.
+    /// Statements that each session of the run executes once after login.
     pub(super) fn session_sql(&self) -> &[String] {
         &self.about.session_sql
     }
 
-    /// Has a session publish what it counted, so that the next [`ServerStats::sample`] sees it (15 and later; 13 and
-    /// 14 publish at most once a second). Not to be called within a transaction, and only in a session that executed
+    /// Has a session publish its counters, so that the next [`ServerStats::sample`] sees them (15 and later; 13 and 14
+    /// publish at most once a second). Must not be called within a transaction, and only in a session that executed
     /// [`ServerStats::session_sql`]. It takes a round trip.
     ///
     /// # Errors
@@ -293,7 +292,7 @@ impl ServerStats {
         Ok(())
     }
 
-    /// How long after a session's end its last counts may still be missing; zero where sessions publish at marks.
+    /// How long a closed session's last counts may be missing; zero if sessions publish at marks.
     pub(super) fn published_late(&self) -> Duration {
         match self.about.version {
             ..15 => PUBLISHED_LATE,
@@ -301,12 +300,12 @@ impl ServerStats {
         }
     }
 
-    /// What [`Activity`] counts its own statements with.
+    /// Counter for [`Activity`]'s own statements.
     pub(super) fn own_work(&self) -> Arc<OwnWork> {
         self.own.clone()
     }
 
-    /// For the report: switches, privileges, scope, cost of a reading.
+    /// For the report: settings, privileges, scope, cost of a reading.
     pub(super) fn facts(&self) -> Vec<Fact> {
         let refused = self.flush_refused.load(Ordering::Relaxed);
         let mut facts = self.about.facts(refused);
@@ -369,7 +368,7 @@ impl Session {
     }
 }
 
-/// The collector's own name in `pg_stat_activity`.
+/// Sets the collector's own name in `pg_stat_activity`.
 fn collector(options: &ConnectOptions) -> ConnectOptions {
     let mut options = options.clone();
     options.application_name = "assay collector".to_owned();

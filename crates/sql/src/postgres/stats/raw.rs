@@ -1,22 +1,22 @@
-//! One reading as the server gave it, with what makes parts of it worthless.
+//! One reading as the server returned it, with the reasons that make parts of it unusable.
 
 use assay_measure::snapshot::Reading;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A part of the document that is counted and reset on its own.
+/// Groups of the document that are counted and reset separately.
 const RESETTABLE: [&str; 5] = ["db", "bgwriter", "checkpointer", "wal", "io"];
 
 /// One reading.
 #[derive(Clone, Debug)]
 pub(super) struct Raw {
-    /// The document; `Err` with the reason if there is none.
+    /// The document, or the reason why there is none.
     document: Result<Value, String>,
-    /// Reasons why nothing of a group may be used, by group.
+    /// Why a group must not be used, by group.
     void: BTreeMap<&'static str, String>,
 }
 
-/// When the server and its statistics began to count, by group; a change makes what came before worthless.
+/// When the server and its statistics started to count, by group; a change invalidates earlier values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Epoch {
     started: Option<String>,
@@ -24,14 +24,14 @@ pub(super) struct Epoch {
 }
 
 impl Epoch {
-    /// Takes beginnings that were not known before.
+    /// Adds start times that were unknown before.
     pub(super) fn complete(&mut self, now: &Self) {
         for (group, at) in &now.resets {
             self.resets.entry(group).or_insert_with(|| at.clone());
         }
     }
 
-    /// For people.
+    /// Text for the report.
     pub(super) fn describe(&self) -> String {
         let mut parts: Vec<String> = self.resets.iter().map(|(group, at)| format!("{group} {at}")).collect();
         if let Some(started) = &self.started {
@@ -42,24 +42,24 @@ impl Epoch {
 }
 
 impl Raw {
-    /// Of what the statement returned.
+    /// Parses what the statement returned.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let document =
             serde_json::from_str(text).map_err(|error| format!("the server's statistics cannot be read: {error}"))?;
         Ok(Self { document: Ok(document), void: BTreeMap::new() })
     }
 
-    /// There is none, for this reason.
+    /// A reading without a document, for this reason.
     pub(super) fn missing(reason: &str) -> Self {
         Self { document: Err(reason.to_owned()), void: BTreeMap::new() }
     }
 
-    /// There is a document.
+    /// Whether there is a document.
     pub(super) fn is_there(&self) -> bool {
         self.document.is_ok()
     }
 
-    /// Since when it counts.
+    /// When its counters started.
     pub(super) fn epoch(&self) -> Epoch {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let mut epoch = Epoch { started: self.get("started").and_then(text), resets: BTreeMap::new() };
@@ -75,7 +75,7 @@ impl Raw {
         epoch
     }
 
-    /// Makes the groups n/a whose counting began anew after `first`.
+    /// Marks the groups as n/a whose counters restarted after `first`.
     pub(super) fn void_since(&mut self, first: &Epoch) {
         let now = self.epoch();
         if self.document.is_err() {
@@ -99,7 +99,7 @@ impl Raw {
         }
     }
 
-    /// A part that is no count; none where there is no document.
+    /// A part that is not a counter; `None` without a document.
     pub(super) fn part(&self, group: &str) -> Option<&Value> {
         self.get(group)
     }
@@ -108,7 +108,7 @@ impl Raw {
         self.document.as_ref().ok()?.get(group)
     }
 
-    /// Why a group has no value at all.
+    /// Why a whole group has no value.
     fn void(&self, group: &str) -> Option<String> {
         match &self.document {
             Err(reason) => Some(format!("unknowable: {reason}")),
@@ -121,12 +121,12 @@ impl Raw {
         self.void(name).map_or_else(|| reading(self.get(name), 1.0, absent), Reading::Na)
     }
 
-    /// A count of a group; `absent` is the reason where the server has none.
+    /// A counter of a group; `absent` is the reason if the server does not have it.
     pub(super) fn count(&self, group: &str, column: &str, absent: &str) -> Reading {
         self.scaled(group, column, 1.0, absent)
     }
 
-    /// A time of a group, ms there, ns here.
+    /// A time of a group, converted from ms to ns.
     pub(super) fn ms(&self, group: &str, column: &str, absent: &str) -> Reading {
         self.scaled(group, column, 1e6, absent)
     }
@@ -159,13 +159,13 @@ fn reading(value: Option<&Value>, scale: f64, absent: &str) -> Reading {
             return value.as_u64();
         }
         let scaled = value.as_f64()? * scale;
-        // A clock that went back inside the server can leave a small negative time behind.
+        // A server clock that was set back can cause a small negative time.
         Some(scaled.max(0.0).round() as u64)
     });
     number.map_or_else(|| Reading::Na(absent.to_owned()), Reading::Count)
 }
 
-/// The sum of readings; n/a with the first reason if one of them is.
+/// The sum of readings; n/a, with the first reason, if one of them is.
 pub(super) fn sum<const N: usize>(parts: [Reading; N]) -> Reading {
     let mut total = Reading::Count(0);
     for part in &parts {
@@ -174,7 +174,7 @@ pub(super) fn sum<const N: usize>(parts: [Reading; N]) -> Reading {
     total
 }
 
-/// What is left of a reading; never less than nothing.
+/// A reading minus `n`, at least 0.
 pub(super) fn less(reading: Reading, n: u64) -> Reading {
     match reading {
         Reading::Count(count) => Reading::Count(count.saturating_sub(n)),

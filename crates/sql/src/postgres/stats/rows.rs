@@ -8,7 +8,7 @@ const DATA: &str = "Data File";
 const LOG: &str = "Log File";
 const TEMP: &str = "Temp File";
 
-/// Adds the rows the version can tell.
+/// Adds the rows this version reports.
 pub(super) fn add(mapper: Mapper<'_>, set: &mut StatSet) {
     let source = if mapper.about.version < 16 { BGWRITER } else { IO };
     if mapper.about.version < 16 {
@@ -98,14 +98,14 @@ fn row(mapper: Mapper<'_>, (function, file_type): (&str, &str), sums: &Sums) -> 
     row
 }
 
-/// Columns of a row nobody can tell.
+/// Marks columns of a row as unavailable.
 fn without(row: &mut IoReading, columns: &[&str], reason: &str) {
     for column in columns {
         row.na.insert((*column).to_owned(), reason.to_owned());
     }
 }
 
-/// 13 to 15: three writers, and the reads of the database; no time but the sessions' own.
+/// 13 to 15: three writers and the database's reads; only the sessions' own times.
 fn before_16(mapper: Mapper<'_>, set: &mut StatSet) {
     let [checkpoint, clean, backends] = mapper.writers();
     let block = mapper.about.block_bytes;
@@ -146,7 +146,7 @@ fn before_16(mapper: Mapper<'_>, set: &mut StatSet) {
     set.io.push(sessions);
 }
 
-/// 14 to 17: calls of the log's writes; their bytes are nobody's to tell, what was generated is.
+/// 14 to 17: calls of log writes. Their bytes are unknown; the bytes generated are known.
 fn log_before_18(mapper: Mapper<'_>, set: &mut StatSet) {
     let log = mapper.log_writes();
     let Reading::Count(writes) = log.writes else {

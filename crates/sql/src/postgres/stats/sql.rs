@@ -1,12 +1,12 @@
-//! The one statement of a reading, by server version.
+//! The single statement of a reading, by server version.
 //!
 //! It calls the functions below the views (`pg_stat_get_db_xact_commit` below `pg_stat_database`), because the views
-//! join the catalogue: a collector that reads tables shows up in what it counts. One statement is one transaction and,
-//! from 15 on with `stats_fetch_consistency=snapshot`, one instant for all of them.
+//! join catalog tables, and a collector that reads tables would change what it counts. One statement is one transaction
+//! and, from 15 on with `stats_fetch_consistency=snapshot`, one instant for all values.
 
 use crate::postgres::claim::holders_json;
 
-/// Which tables of the data set the reading sums, by object identifier.
+/// The tables of the data set to sum over, by OID.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Relations {
     /// `cf1_<n>`, the tables of the workload.
@@ -18,7 +18,7 @@ pub(super) struct Relations {
 }
 
 impl Relations {
-    /// Finds the tables of the data set in a schema; its rows are (oid, relkind, relname).
+    /// Query for the tables of the data set in a schema; its rows are (oid, relkind, relname).
     pub(super) fn query(pg_schema: &str) -> String {
         format!(
             "select c.oid, c.relkind, c.relname from pg_catalog.pg_class c \
@@ -28,7 +28,7 @@ impl Relations {
         )
     }
 
-    /// From the rows of [`Relations::query`]; other tables of the schema are left out.
+    /// Parses the rows of [`Relations::query`]; other tables of the schema are left out.
     pub(super) fn from_rows(rows: &[Vec<Option<String>>]) -> Self {
         let mut relations = Self::default();
         for row in rows {
@@ -47,7 +47,7 @@ impl Relations {
     }
 }
 
-/// What a reading can ask for on this server.
+/// What a reading can query on this server.
 #[derive(Clone, Debug)]
 pub(super) struct Shape<'a> {
     /// Major version, 13 to 18.
@@ -58,11 +58,11 @@ pub(super) struct Shape<'a> {
     pub relations: &'a Relations,
     /// PostgreSQL schema of the data set.
     pub pg_schema: &'a str,
-    /// Quoted schema of `pg_stat_statements`, where it can be read.
+    /// Quoted schema of `pg_stat_statements`, if readable.
     pub statements: Option<&'a str>,
 }
 
-/// The statement: one row, one JSON document of groups (`db`, `wal`, `io`, ...), each by column names of the view.
+/// The statement: one row with one JSON document of groups (`db`, `wal`, `io`, ...), keyed by the view's column names.
 pub(super) fn reading(shape: &Shape<'_>) -> String {
     let mut groups = vec![
         ("recovery", "pg_is_in_recovery()".to_owned()),
@@ -95,29 +95,29 @@ pub(super) fn reading(shape: &Shape<'_>) -> String {
         groups.push(("statements", statements(schema, shape.database)));
     }
     if shape.version >= 15 {
-        // What this session did so far is on the books when the next reading is taken, so that it can be taken off.
+        // Publishes this session's own work before the next reading, so that it can be subtracted.
         groups.push(("flush", FLUSH.to_owned()));
     }
     let pairs: Vec<String> = groups.iter().map(|(name, sql)| format!("'{name}', {sql}")).collect();
     format!("select json_build_object({})::text", pairs.join(", "))
 }
 
-/// Has the session publish what it counted when the statement ends (15 and later).
+/// Has the session publish its counters when the statement ends (15 and later).
 ///
-/// A session with nothing but transactions to tell keeps them to itself, forced or not; one scan to tell of makes it
-/// speak. This catalogue table has no page as long as nobody makes foreign tables, so that its scan gets no block.
+/// A session that has counted only transactions does not publish even when forced; one table scan makes it publish.
+/// This catalog table has no pages unless foreign tables exist, so scanning it reads no block.
 const FLUSH: &str = "pg_stat_force_next_flush()::text || (select count(*) from pg_catalog.pg_foreign_table)";
 
-/// Prepares [`FLUSH`] by itself in a session of the run: planning it looks into the table's empty index, which is a
-/// block got, and must not be among those of the run.
+/// Prepares [`FLUSH`] separately in a session of the run: planning reads the table's empty index, which counts as a
+/// block get that must not be among the run's.
 pub(super) fn prepare_flush() -> String {
     format!("prepare assay_flush as select {FLUSH}")
 }
 
-/// What [`prepare_flush`] prepared.
+/// Executes what [`prepare_flush`] prepared.
 pub(super) const EXECUTE_FLUSH: &str = "execute assay_flush";
 
-/// Every column of a view that joins nothing.
+/// Every column of a view that has no join.
 fn view(name: &str) -> String {
     format!("(select row_to_json(v) from pg_catalog.{name} v)")
 }
@@ -181,7 +181,7 @@ fn sums(columns: &str, oids: &[u32]) -> String {
     format!("(select row_to_json(t) from (select {columns} from unnest('{{{}}}'::oid[]) o) t)", oids.join(","))
 }
 
-/// Sums of `pg_stat_statements` over a database; without the statements' texts, which lie in a file.
+/// Sums of `pg_stat_statements` over a database, without the query texts, which would be read from a file.
 fn statements(schema: &str, database: u32) -> String {
     format!(
         "(select row_to_json(s) from (select sum(calls) as calls, sum(shared_blks_dirtied) as shared_blks_dirtied \
@@ -189,7 +189,7 @@ fn statements(schema: &str, database: u32) -> String {
     )
 }
 
-/// What every session is doing, for the activity history; no table is touched either.
+/// What every session is doing, for the activity history; reads no table either.
 pub(super) fn activity(version: u32) -> String {
     let flush = if version >= 15 { format!(", (select {FLUSH})") } else { String::new() };
     format!(

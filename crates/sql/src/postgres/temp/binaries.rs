@@ -1,37 +1,37 @@
-//! Which PostgreSQL servers are installed here, and which of them the user means.
+//! Finds the PostgreSQL servers installed here, and selects the one the user means.
 
 use assay_run::engine::EngineError;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Major versions whose views and settings are known to us.
+/// Major versions whose views and settings assay knows.
 const KNOWN: std::ops::RangeInclusive<u32> = 13..=18;
-/// Where packages put a version's programs: `{dir}/{prefix}{version}/bin`. Debian's, then the project's own for
-/// Red Hat's family.
+/// Where packages install a version's programs: `{dir}/{prefix}{version}/bin`. Debian's, then the PostgreSQL project's
+/// for the Red Hat family.
 const PACKAGED: [(&str, &str); 2] = [("/usr/lib/postgresql", ""), ("/usr", "pgsql-")];
-/// Where a build from source installs itself by default.
+/// Default directory of a build from source.
 const BUILT: &str = "/usr/local/pgsql/bin";
 
 /// The programs of one installed version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Binaries {
-    /// 15
+    /// For example 15
     pub(super) major: u32,
-    /// As it says itself: `15.14 (Debian 15.14-0+deb12u1)`
+    /// As the program prints it: `15.14 (Debian 15.14-0+deb12u1)`
     pub(super) version: String,
     /// Directory of `postgres` and `initdb`.
     pub(super) bin: PathBuf,
-    /// Somebody named the directory, rather than it being found.
+    /// The user named the directory; it was not found by search.
     pub(super) named: bool,
 }
 
 impl Binaries {
-    /// The program of this name.
+    /// Path of a program.
     pub(super) fn program(&self, name: &str) -> PathBuf {
         self.bin.join(name)
     }
 
-    /// What is in a directory, if it holds a server.
+    /// The server in a directory, if there is one.
     fn at(bin: &Path, named: bool) -> Option<Self> {
         let program = bin.join("postgres");
         if !program.is_file() || !bin.join("initdb").is_file() {
@@ -50,11 +50,11 @@ impl Binaries {
     }
 }
 
-/// Every server there is: those of the named directories (`PG_BIN`, separated by colons) first, each place once.
+/// All installed servers: those in the named directories (`PG_BIN`, separated by colons) first, each only once.
 pub(super) fn installed(named: &str, path: &str) -> Vec<Binaries> {
     let mut found: Vec<Binaries> = Vec::new();
     let mut look = |bin: &Path, is_named: bool| {
-        // Two ways to one directory are one installation; what a user named is kept as it was named.
+        // Two paths to one directory are one installation; keep a path that the user named as it is.
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         if found.iter().all(|other| real(&other.bin) != real(bin)) {
             found.extend(Binaries::at(bin, is_named));
@@ -75,15 +75,15 @@ pub(super) fn installed(named: &str, path: &str) -> Vec<Binaries> {
     found
 }
 
-/// Directories of a list as `PATH` spells it.
+/// Splits a list of directories in the form of `PATH`.
 fn split(list: &str) -> impl Iterator<Item = PathBuf> {
     list.split(':').filter(|part| !part.is_empty()).map(PathBuf::from)
 }
 
-/// The one that was meant: of the version asked for, else the newest; named directories go before others.
+/// Selects the requested version, else the newest; named directories come before others.
 pub(super) fn choose(installed: &[Binaries], named: &str, asked: Option<&str>) -> Result<Binaries, EngineError> {
     if let Some(nothing) = split(named).find(|bin| installed.iter().all(|one| one.bin != *bin)) {
-        // A link to a directory that is listed before is no mistake.
+        // A link to a directory listed earlier is not an error.
         if Binaries::at(&nothing, true).is_none() {
             return Err(EngineError::Usage(format!(
                 "PG_BIN: {} has no postgres and initdb that run on this host; name the directory of a server's \
@@ -102,7 +102,7 @@ pub(super) fn choose(installed: &[Binaries], named: &str, asked: Option<&str>) -
             .iter()
             .filter(|one| one.named == named)
             .filter(fits)
-            // The first of equals, in the order of the search.
+            // Of equal versions, the first one found.
             .reduce(|best, one| if one.major > best.major { one } else { best })
     };
     newest(true).or_else(|| newest(false)).cloned().ok_or_else(|| {
@@ -119,7 +119,7 @@ pub(super) fn choose(installed: &[Binaries], named: &str, asked: Option<&str>) -
     })
 }
 
-/// A version as it follows `temp:postgres:`.
+/// Parses the version after `temp:postgres:`.
 fn major(text: &str) -> Result<u32, EngineError> {
     match text.parse::<u32>() {
         Ok(major) if KNOWN.contains(&major) => Ok(major),

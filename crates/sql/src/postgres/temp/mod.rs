@@ -1,6 +1,6 @@
 //! A throw-away server from installed binaries: `temp:postgres[:VERSION]`.
 //!
-//! Made by `initdb` and kept as [`crate::temp`] does it.
+//! `initdb` creates it, and [`crate::temp`] keeps it.
 
 mod binaries;
 mod settings;
@@ -20,16 +20,16 @@ use settings::Asked;
 use std::path::{Path, PathBuf};
 
 pub(super) const BRAND: Brand = Brand { temp: "postgres", called: "PostgreSQL", user: "postgres", directory: "PG_DIR" };
-/// Ways to end it, by how long each may take: a fast shutdown writes a checkpoint that nobody will read; after an
+/// Shutdown modes and their time limits, s. A fast shutdown writes a checkpoint that nobody will read; after an
 /// immediate one the server itself kills its processes after 5 s.
 const SHUTDOWN: [(&str, Signal, u64); 2] = [("fast", Signal::INT, 5), ("immediate", Signal::QUIT, 10)];
-/// What a new cluster and its first log segments take, about.
+/// Approximate size of a new cluster and its first log segments.
 const CLUSTER_BYTES: u64 = 96 << 20;
-/// Stock `max_wal_size`: that much log may be there between two checkpoints.
+/// Default `max_wal_size`: log that may accumulate between two checkpoints.
 const LOG_BYTES: u64 = 1 << 30;
 const BLOCK_BYTES: u64 = 8192;
 
-/// What is wanted, with every choice made.
+/// The server to start, with all choices made.
 #[derive(Clone, Debug)]
 struct Choice {
     binaries: Binaries,
@@ -41,13 +41,13 @@ struct Choice {
 }
 
 impl Choice {
-    /// Everything is found and checked that can be without making anything.
+    /// Finds and checks everything that is possible without creating anything.
     fn new(version: Option<&str>, settings: &Settings) -> Result<Self, EngineError> {
         let named = settings.text("PG_BIN");
         let path = std::env::var("PATH").unwrap_or_default();
         let mut asked = settings::parse(settings.text("PG_SET"))?;
         for (name, value) in super::reads::server_settings(settings)? {
-            // What somebody set by name stays as it was set.
+            // A setting that the user gave stays as it is.
             if asked.iter().all(|(given, _)| given != name) {
                 asked.push((name.to_owned(), value));
             }
@@ -63,7 +63,7 @@ impl Choice {
         Ok(Self { binaries, owner, home, asked, sessions, needed_bytes })
     }
 
-    /// For people, before and after.
+    /// Lines for the plan and the result.
     fn lines(&self, directory: &str) -> Vec<Line> {
         let socket = PathBuf::from(directory).join(DATA);
         let private = settings::needed(&socket, self.sessions, &self.asked);
@@ -85,7 +85,7 @@ impl Choice {
         shown.lines(&self.home, self.owner.as_ref())
     }
 
-    /// What its keeper is asked for.
+    /// The request to its keeper.
     fn request(&self, directory: &Path) -> Request {
         let data = directory.join(DATA);
         let mut all = settings::needed(&data, self.sessions, &self.asked);
@@ -104,7 +104,7 @@ impl Choice {
             "--auth=trust",
             "--locale=C",
             "--encoding=UTF8",
-            // What initdb writes need not outlive a power cut; what the server writes is synced as it is set to be.
+            // initdb's files need not survive a power failure; the server syncs its own writes as its settings say.
             "--no-sync",
         ];
         let mut make = words("initdb", &stock);
@@ -115,7 +115,7 @@ impl Choice {
             make,
             serve: words("postgres", &[]),
             conf: Some(("postgresql.conf".to_owned(), settings::conf(&all))),
-            // PGDATA, PGOPTIONS and the like.
+            // PGDATA, PGOPTIONS and similar variables.
             foreign_variables: vec!["PG".to_owned()],
             ready: Ready::Line { file: "postmaster.pid".to_owned(), line: 8, word: "ready".to_owned() },
             shutdown: SHUTDOWN
@@ -130,13 +130,13 @@ impl Choice {
     }
 }
 
-/// What would be started; nothing is touched.
+/// Describes the server that would be started; changes nothing.
 pub(super) fn plan(version: Option<&str>, settings: &Settings) -> Result<Vec<Line>, EngineError> {
     let choice = Choice::new(version, settings)?;
     Ok(temp::planned(&choice.home, choice.needed_bytes, |directory| choice.lines(directory)))
 }
 
-/// Starts it.
+/// Starts the server.
 pub(super) fn start(
     version: Option<&str>,
     settings: &Settings,
@@ -156,8 +156,8 @@ pub(super) fn start(
     Ok(Started { location: Place::started(&url), lines, keep: Box::new(server) })
 }
 
-/// What a server with this data set needs, about: one row fills a block, an index entry takes 20 bytes and a half
-/// more as pages are filled, and the log of the load comes on top.
+/// Approximate space for a server with this data set: one row fills a block, an index entry takes 20 bytes plus half of
+/// that for partly filled pages, and the log of the load is added.
 fn needed_bytes(settings: &Settings, schemas: u64) -> u64 {
     let rows = settings.blocks("SCALE", BLOCK_BYTES).unwrap_or(0);
     let scan = settings.blocks("SCAN_TABLE_SZ", BLOCK_BYTES).unwrap_or(0);

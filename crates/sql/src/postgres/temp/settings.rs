@@ -7,7 +7,7 @@ use assay_run::engine::EngineError;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a private server must have its own way, with the reason.
+/// Settings of a private server that the user cannot change, with the reasons.
 const OURS: [(&str, &str); 9] = [
     ("listen_addresses", "it listens only on its private socket"),
     ("port", "it listens only on its private socket"),
@@ -19,37 +19,37 @@ const OURS: [(&str, &str); 9] = [
     ("hba_file", "assay makes its configuration"),
     ("external_pid_file", "it leaves nothing outside its directory"),
 ];
-/// Words of the lines of its log that say why it gave up.
+/// Words in log lines that say why the server gave up.
 pub(super) const COMPLAINTS: [&str; 5] = ["FATAL:", "PANIC:", "ERROR:", "DETAIL:", "HINT:"];
-/// Port in the name of the socket; the directory is private, so it need not differ.
+/// Port in the name of the socket; it can be fixed, since the directory is private.
 pub(super) const PORT: u16 = 5432;
-/// `max_connections` of a stock server.
+/// Default `max_connections`.
 const STOCK_CONNECTIONS: u64 = 100;
-/// Connections beside those of the sessions: superuser_reserved_connections (3), ours for control, statistics and
-/// activity, and some for a person who looks.
+/// Connections besides those of the sessions: superuser_reserved_connections (3), assay's for control, statistics and
+/// activity, and some for an administrator.
 const OTHER_CONNECTIONS: u64 = 12;
 
-/// Settings of `PG_SET`.
+/// Parses the settings of `PG_SET`.
 pub(super) fn parse(list: &str) -> Result<Vec<Setting>, EngineError> {
     settings::parse(list, "--pg-set", &OURS)
 }
 
-/// A value as `postgresql.conf` and `PG_SET` take any.
+/// Quotes a value for `postgresql.conf` and `PG_SET`.
 pub(super) fn quote(value: &str) -> String {
     format!("'{}'", value.replace('\'', "''"))
 }
 
-/// What was asked for, apart from what only `initdb` can set.
+/// The requested settings, separated from those that only `initdb` can set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Asked {
-    /// For `postgresql.conf`.
+    /// Settings for `postgresql.conf`.
     pub(super) server: Vec<Setting>,
     /// Options of `initdb`.
     pub(super) initdb: Vec<String>,
 }
 
 impl Asked {
-    /// Sorts and checks what was asked for: each value is one that this version of the server takes.
+    /// Sorts the requested settings and checks that this server version accepts each value.
     pub(super) fn new(settings: Vec<Setting>, binaries: &Binaries) -> Result<Self, EngineError> {
         let mut asked = Self::default();
         for (name, value) in settings {
@@ -72,7 +72,7 @@ impl Asked {
     }
 }
 
-/// From 18 on checksums are what one gets; before, one asks for them.
+/// Page checksums are the default from 18 on; earlier versions need an option.
 fn checksums(value: &str, major: u32) -> Result<Option<String>, EngineError> {
     let on = match value.to_ascii_lowercase().as_str() {
         "on" | "true" | "yes" | "1" => true,
@@ -88,7 +88,7 @@ fn checksums(value: &str, major: u32) -> Result<Option<String>, EngineError> {
     })
 }
 
-/// Has the server itself judge a value; it reads no data directory for that and writes nothing.
+/// Has the server program itself check a value, which reads no data directory and writes nothing.
 fn check(name: &str, value: &str, binaries: &Binaries) -> Result<(), EngineError> {
     let judged = Command::new(binaries.program("postgres"))
         .args(["-C", name, "-D", "/", "-c", "config_file=/dev/null", "-c"])
@@ -108,7 +108,7 @@ fn check(name: &str, value: &str, binaries: &Binaries) -> Result<(), EngineError
     Err(EngineError::Usage(format!("setting {name}={value}: PostgreSQL {} says: {said}", binaries.version)))
 }
 
-/// What a private server gets beside what was asked for: a socket of its own, and room for the sessions.
+/// Settings a private server gets in addition to the requested ones: its own socket, and room for the sessions.
 pub(super) fn needed(socket: &Path, sessions: u64, asked: &Asked) -> Vec<Setting> {
     let mut needed = vec![
         ("listen_addresses".to_owned(), String::new()),
@@ -122,7 +122,7 @@ pub(super) fn needed(socket: &Path, sessions: u64, asked: &Asked) -> Vec<Setting
     needed
 }
 
-/// Lines for the end of `postgresql.conf`, where they override what comes before.
+/// Lines for the end of `postgresql.conf`, where they override earlier ones.
 pub(super) fn conf(settings: &[Setting]) -> String {
     settings.iter().map(|(name, value)| format!("{name} = {}\n", quote(value))).collect()
 }

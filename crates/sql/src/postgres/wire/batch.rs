@@ -1,27 +1,27 @@
-//! The hot path of a session: statements whose messages were built once, patched and sent together.
+//! The hot path of a session: prebuilt messages that are patched and sent together.
 //!
-//! A [`Call`] is the Bind and Execute of one prepared statement as bytes; before each use its numbers and texts are
-//! patched in place. A round trip is one write of all calls and a Sync, and (as a rule) one read of all answers.
-//! Nothing is allocated.
+//! A [`Call`] holds the Bind and Execute messages of one prepared statement as bytes; its numbers and texts are patched
+//! in place before each use. A round trip is one write of all calls and a Sync, and usually one read of all answers. It
+//! allocates nothing.
 
 use super::connection::{Bind, Connection, Prepared, touched_by};
 use super::error::PgError;
 use bytes::BytesMut;
 use postgres_protocol::message::frontend;
 
-/// No table has so many rows: a larger count, or one below zero, is kept from overflowing the sums it goes into.
+/// No table has so many rows: larger or negative counts are cut, so that sums do not overflow.
 const COUNT_MAX: u64 = 1 << 40;
 
 /// Bind and Execute of one statement, ready to be patched and sent.
 #[derive(Clone, Debug)]
 pub struct Call {
     bytes: BytesMut,
-    /// Where each parameter's value lies.
+    /// Positions of the parameter values.
     values: Vec<std::ops::Range<usize>>,
 }
 
 impl Call {
-    /// For a statement and values of the lengths that will be used; results come in binary.
+    /// Builds the messages for a statement and values of the final lengths; results are binary.
     #[must_use]
     pub fn new(statement: &Prepared, values: &[Bind<'_>]) -> Self {
         let mut bytes = BytesMut::new();
@@ -46,14 +46,14 @@ impl Call {
         Self { bytes, values: ends }
     }
 
-    /// The value of parameter `index` (from 0), to be overwritten; its length stays.
+    /// The bytes of parameter `index` (from 0), to be overwritten; their number stays.
     #[inline]
     pub fn value(&mut self, index: usize) -> &mut [u8] {
         let range = self.values[index].clone();
         &mut self.bytes[range]
     }
 
-    /// Overwrites an `int8`.
+    /// Overwrites an `int8` parameter.
     #[inline]
     pub fn set_int8(&mut self, index: usize, n: i64) {
         self.value(index).copy_from_slice(&n.to_be_bytes());
@@ -67,22 +67,22 @@ pub struct Answer {
     pub changed: u64,
     /// Sum of the `int8` values in the first column of all rows.
     pub counted: u64,
-    /// The transaction state the server reports: `I` idle, `T` in a transaction, `E` in a failed one.
+    /// The transaction state that the server reports: `I` idle, `T` in a transaction, `E` in a failed one.
     pub state: u8,
 }
 
 impl Connection {
-    /// Adds a call to what the next round trip sends.
+    /// Adds a call to the next round trip.
     #[inline]
     pub fn add(&mut self, call: &Call) {
         self.output.extend_from_slice(&call.bytes);
     }
 
-    /// Sends the calls added with a Sync, and waits for all answers. All of them are one transaction unless they
-    /// begin and end one. After an error the server skips the rest of them.
+    /// Sends the added calls with a Sync and waits for all answers. All calls form one transaction unless they contain
+    /// its begin and end. After an error the server skips the rest.
     ///
     /// # Errors
-    /// The server's first, or a lost connection.
+    /// The server's first error, or a lost connection.
     pub fn round_trip(&mut self, state: &mut u8) -> Result<Answer, PgError> {
         self.send_calls()?;
         self.answers(state)
@@ -97,7 +97,7 @@ impl Connection {
         self.send("execute")
     }
 
-    /// The second half: waits for all answers. The server sends them together when it comes to the Sync.
+    /// The second half: waits for all answers, which the server sends together when it reaches the Sync.
     ///
     /// # Errors
     /// As [`Connection::round_trip`].
@@ -125,7 +125,7 @@ impl Connection {
     }
 }
 
-/// The first value of a `DataRow` that is an `int8`, else 0.
+/// The first value of a `DataRow` if it is an `int8`, else 0.
 #[inline]
 fn first_int8(body: &[u8]) -> u64 {
     match body.get(2..14).map(|value| value.split_at(4)) {

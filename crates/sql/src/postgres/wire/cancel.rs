@@ -1,4 +1,4 @@
-//! Asks a server to cancel what a session does, from another thread.
+//! Asks a server, from another thread, to cancel a session's statement.
 
 use super::connection::Connection;
 use super::dial::{Way, dial};
@@ -9,12 +9,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A server that is well takes a request to cancel at once.
+/// Longest wait; a healthy server handles a cancel request at once.
 const ANSWER_MAX: Duration = Duration::from_secs(5);
-/// In the place of a protocol version.
+/// Request code, in place of a protocol version.
 const CANCEL_REQUEST: [u8; 4] = [0x04, 0xd2, 0x16, 0x2e];
 
-/// Knows a session well enough to cancel its statement.
+/// Identifies a session in a cancel request.
 #[derive(Clone)]
 pub struct CancelToken {
     host: Host,
@@ -32,7 +32,7 @@ impl std::fmt::Debug for CancelToken {
 }
 
 impl Connection {
-    /// For another thread.
+    /// A token for another thread.
     #[must_use]
     pub fn cancel_token(&self) -> CancelToken {
         CancelToken {
@@ -46,8 +46,8 @@ impl Connection {
 }
 
 impl CancelToken {
-    /// Asks for it, on a connection of its own, encrypted where the session is; whether a statement was running to be
-    /// cancelled is not known.
+    /// Sends a cancel request on a separate connection, encrypted if the session is. Whether a statement was running is
+    /// unknown.
     ///
     /// # Errors
     /// The server cannot be reached.
@@ -62,7 +62,7 @@ impl CancelToken {
         request.extend(self.pid.to_be_bytes());
         request.extend(&self.secret);
         let asked = stream.write_all(&request).and_then(|()| stream.flush());
-        // The server closes when it has passed the request on; how it closes does not matter.
+        // The server closes the connection after forwarding the request; how it closes does not matter.
         let ended = asked.and_then(|()| match stream.read(&mut [0]) {
             Err(error) if error.kind() == ErrorKind::TimedOut => Err(timed_out(error, &options)),
             _ => Ok(()),

@@ -1,4 +1,4 @@
-//! One session with a server, blocking: simple queries, prepared statements, COPY.
+//! One blocking session with a server: simple queries, prepared statements, COPY.
 
 use super::error::{PgError, ServerError, clean};
 use super::input::{Input, Message};
@@ -15,14 +15,14 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Largest answer that is read: what is asked here has far smaller ones, and rows are kept in memory.
+/// Largest answer accepted. assay's queries return far less, and rows are kept in memory.
 const ANSWER_BYTES_MAX: usize = 16 << 20;
-/// Parameters a server may report; real ones report some twenty.
+/// Most parameters a server may report; real servers report about twenty.
 const PARAMETERS_MAX: usize = 200;
-/// Columns a server can return.
+/// Most columns a server can return.
 const COLUMNS_MAX: usize = 1664;
 
-/// A value of a prepared statement's parameter, sent in binary.
+/// A parameter value of a prepared statement, sent in binary.
 #[derive(Clone, Copy, Debug)]
 pub enum Bind<'a> {
     /// `int8`
@@ -35,25 +35,25 @@ pub enum Bind<'a> {
     Int8s(&'a [i64]),
     /// `int4[]`
     Int4s(&'a [i32]),
-    /// `text[]` of equal lengths, one text after the other.
+    /// `text[]` of equally long texts, one after the other.
     Texts {
-        /// All of them.
+        /// All texts.
         bytes: &'a [u8],
-        /// Bytes of each.
+        /// Bytes of each text.
         each: usize,
     },
     /// `bool`
     Bool(bool),
     /// `float8`
     Float8(f64),
-    /// No value, of whatever type.
+    /// NULL of any type.
     Null,
 }
 
 /// The values of a row in binary, by column; `None` is NULL.
 pub type Values<'a> = [Option<&'a [u8]>];
 
-/// A statement the server holds under a name.
+/// A prepared statement on the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prepared {
     pub(super) name: String,
@@ -67,14 +67,14 @@ impl Prepared {
     }
 }
 
-/// What a simple query returned, as text; `None` is NULL.
+/// The result of a simple query, as text; `None` is NULL.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rows {
     /// Column names.
     pub columns: Vec<String>,
     /// Values by row and column.
     pub rows: Vec<Vec<Option<String>>>,
-    /// Of the last statement, e.g. `UPDATE 64`
+    /// Command tag of the last statement, e.g. `UPDATE 64`
     pub tag: String,
 }
 
@@ -85,19 +85,19 @@ pub struct Connection {
     pub(super) input: Input,
     pub(super) output: BytesMut,
     pub(super) pid: i32,
-    /// Proves to the server that a request to cancel is ours.
+    /// Secret that proves to the server that a cancel request is ours.
     pub(super) secret: Vec<u8>,
-    /// With the address it was reached at.
+    /// The server, with the address in use.
     pub(super) host: Host,
     pub(super) options: Arc<ConnectOptions>,
     parameters: BTreeMap<String, String>,
     statements: u32,
-    /// Bytes of the present answer.
+    /// Bytes received of the current answer.
     received: usize,
 }
 
 impl Connection {
-    /// A session that is still to log in.
+    /// A session before login.
     pub(super) fn new(stream: Stream, host: Host, options: Arc<ConnectOptions>) -> Self {
         Self {
             stream,
@@ -119,52 +119,52 @@ impl Connection {
         self.pid
     }
 
-    /// The process that listens at the other end of a socket of the file system, if it can be seen from here.
+    /// The process that listens at the other end of a Unix socket, if visible from here.
     #[must_use]
     pub fn listener_pid(&self) -> Option<i32> {
         self.stream.listener_pid()
     }
 
-    /// The socket, to wait until the server says something.
+    /// The socket, to wait until it is readable.
     #[must_use]
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.stream.socket()
     }
 
-    /// Our own port, if this is TCP.
+    /// Our own port, for TCP.
     #[must_use]
     pub fn local_port(&self) -> Option<u16> {
         self.stream.local_port()
     }
 
-    /// A parameter the server reported: `server_version`, `TimeZone`, `in_hot_standby` (14+), ...
+    /// A parameter that the server reported: `server_version`, `TimeZone`, `in_hot_standby` (14+), ...
     #[must_use]
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.parameters.get(name).map(String::as_str)
     }
 
-    /// The address it was reached at.
+    /// The server, with the address in use.
     #[must_use]
     pub fn host(&self) -> &Host {
         &self.host
     }
 
-    /// Nobody on the way can read the traffic.
+    /// Whether the traffic is encrypted.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.stream.is_encrypted()
     }
 
-    /// The server must answer every later request by then.
+    /// Sets a deadline for the answers to all later requests.
     pub fn set_deadline(&mut self, end: Instant) {
         self.stream.set_limit(Limit::Until(Some(end)));
     }
 
-    /// Whoever waits for the answer outside (in `epoll`) asks now and then whether it may wait any longer; `wait` is
-    /// a new one for each answer.
+    /// Callers that wait for the answer outside (in `epoll`) call this now and then to ask whether they may go on;
+    /// `wait` is a new one for each answer.
     ///
     /// # Errors
-    /// It may not: the server shows no life, or nobody wants the answer any more.
+    /// They may not: the server shows no life, or the answer is no longer wanted.
     pub fn may_wait(&mut self, wait: &mut Wait) -> Result<(), PgError> {
         let may = self.options.patience.look(wait, self.stream.peer());
         may.map_err(|source| self.lost("execute", source))
@@ -206,7 +206,7 @@ impl Connection {
         }
     }
 
-    /// Prepares a statement; parameter types are taken from `types` (object identifiers, 0: the server decides).
+    /// Prepares a statement; `types` are the parameters' types (OIDs; 0 lets the server decide).
     ///
     /// # Errors
     /// The server's, or a lost connection.
@@ -232,8 +232,8 @@ impl Connection {
         }
     }
 
-    /// Executes a prepared statement with binary results and hands each row's values to `row`; returns the rows
-    /// the command says it touched (`SELECT 1` is 1, `UPDATE 64` is 64).
+    /// Executes a prepared statement with binary results and passes each row's values to `row`. Returns the number of
+    /// rows in the command tag (`SELECT 1` is 1, `UPDATE 64` is 64).
     ///
     /// # Errors
     /// The server's, or a lost connection.
@@ -279,7 +279,7 @@ impl Connection {
         }
     }
 
-    /// Bind, Execute and Sync of a statement, into the output buffer.
+    /// Puts Bind, Execute and Sync of a statement into the output buffer.
     fn bind(&mut self, statement: &Prepared, values: &[Bind<'_>]) {
         let bound = frontend::bind(
             "",
@@ -296,7 +296,7 @@ impl Connection {
         frontend::sync(&mut self.output);
     }
 
-    /// Says good-bye; what goes wrong then does not matter.
+    /// Logs off, ignoring errors.
     pub fn close(mut self) {
         self.output.clear();
         frontend::terminate(&mut self.output);
@@ -310,7 +310,7 @@ impl Connection {
         sent.map_err(|source| self.goodbye(doing, source))
     }
 
-    /// Why nothing can be sent any more: what the server said last, if it said something.
+    /// Why nothing can be sent any more: the server's last message, if there is one.
     fn goodbye(&mut self, doing: &str, source: std::io::Error) -> PgError {
         loop {
             match self.receive(doing) {
@@ -321,7 +321,7 @@ impl Connection {
         }
     }
 
-    /// The next message that concerns the request; parameters are kept aside, notices told to nobody.
+    /// The next message that belongs to the request; stores parameters and drops notices.
     pub(super) fn receive(&mut self, doing: &str) -> Result<Message, PgError> {
         loop {
             let within = self.options.patience.answer();
@@ -348,7 +348,7 @@ impl Connection {
                 b'A' | b'N' => {}
                 b'E' => {
                     let error = ServerError::parse(self.input.body(&message));
-                    // Nothing comes after it but the end of the connection.
+                    // Only the end of the connection follows it.
                     if error.is_fatal() {
                         return Err(PgError::Server(Box::new(error)));
                     }
@@ -376,7 +376,7 @@ impl Connection {
         }
     }
 
-    /// The transaction's state that a `ReadyForQuery` tells.
+    /// The transaction state in a `ReadyForQuery`.
     pub(super) fn ready(&self, message: &Message) -> Result<u8, PgError> {
         match self.input.body(message) {
             [state @ (b'I' | b'T' | b'E')] => Ok(*state),
@@ -402,7 +402,7 @@ impl Connection {
 }
 
 impl Bind<'_> {
-    /// Its binary form.
+    /// Writes its binary form.
     pub(super) fn write(&self, buffer: &mut BytesMut) -> IsNull {
         const OID_INT8: i32 = 20;
         const OID_INT4: i32 = 23;
@@ -431,7 +431,7 @@ impl Bind<'_> {
     }
 }
 
-/// One dimension from index 1, without NULLs: dimensions, null flag, element type, length, lower bound, elements.
+/// Writes one dimension from index 1, without NULLs: dimensions, null flag, element type, length, lower bound, elements.
 fn write_array<const N: usize>(element: i32, values: impl ExactSizeIterator<Item = [u8; N]>, buffer: &mut BytesMut) {
     for word in [1, 0, element, values.len() as i32, 1] {
         buffer.extend_from_slice(&i32::to_be_bytes(word));
@@ -448,7 +448,7 @@ fn text(body: &[u8]) -> String {
     String::from_utf8_lossy(&body[..end]).into_owned()
 }
 
-/// The number at the end of a command tag, 0 where there is none.
+/// The number at the end of a command tag, or 0.
 pub(super) fn touched_by(tag: &[u8]) -> u64 {
     tag.iter().skip_while(|byte| **byte != b' ').fold(0_u64, |n, byte| match byte {
         b'0'..=b'9' => n.wrapping_mul(10).wrapping_add(u64::from(byte - b'0')),
@@ -458,7 +458,7 @@ pub(super) fn touched_by(tag: &[u8]) -> u64 {
     })
 }
 
-/// Names of a `RowDescription`: as many as it says, each ended by zero and followed by 18 bytes.
+/// Column names of a `RowDescription`: each ends with a zero and is followed by 18 bytes.
 fn column_names(body: &[u8]) -> Option<Vec<String>> {
     let (count, mut rest) = body.split_first_chunk()?;
     let count = usize::from(u16::from_be_bytes(*count));
@@ -471,10 +471,10 @@ fn column_names(body: &[u8]) -> Option<Vec<String>> {
     (names.len() == count && count <= COLUMNS_MAX).then_some(names)
 }
 
-/// Columns of rows whose values are handed over without allocating.
+/// Rows with at most so many columns are passed on without allocating.
 const FEW: usize = 32;
 
-/// Hands a row's values over.
+/// Passes a row's values on.
 fn hand_over(body: &[u8], row: &mut dyn FnMut(&Values<'_>)) {
     let mut few = [None; FEW];
     let mut count = 0;
@@ -488,7 +488,7 @@ fn hand_over(body: &[u8], row: &mut dyn FnMut(&Values<'_>)) {
     row(&few[..count]);
 }
 
-/// Whether a `DataRow` has as many values as it says and not a byte more.
+/// Whether a `DataRow` contains exactly the number of values it declares.
 fn is_row(body: &[u8]) -> bool {
     let Some((count, mut rest)) = body.split_first_chunk() else {
         return false;

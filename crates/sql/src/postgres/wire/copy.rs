@@ -5,20 +5,20 @@ use super::error::PgError;
 use postgres_protocol::message::frontend;
 use std::io::Write;
 
-/// Kind and length of a message.
+/// Bytes of a message's kind and length.
 pub const FRAME_BYTES: usize = 5;
 
-/// Bytes gathered before they are sent.
+/// Bytes collected before they are sent.
 const SEND_BYTES: usize = 256 * 1024;
 
-/// A COPY in progress. Dropping it without [`CopyIn::finish`] leaves the connection unusable: abort it instead.
+/// A COPY in progress. Dropping it without [`CopyIn::finish`] makes the connection unusable: abort it instead.
 #[derive(Debug)]
 pub struct CopyIn<'a> {
     connection: &'a mut Connection,
 }
 
 impl Connection {
-    /// Begins a COPY from us.
+    /// Begins a COPY from the client.
     ///
     /// # Errors
     /// The server's, or a lost connection.
@@ -40,10 +40,10 @@ impl Connection {
 }
 
 impl CopyIn<'_> {
-    /// Sends a piece; pieces need not end where rows do.
+    /// Sends a piece; its end need not be the end of a row.
     ///
     /// # Errors
-    /// A lost connection. [`CopyIn::finish`] reports what the server says about the rows.
+    /// A lost connection. [`CopyIn::finish`] reports the server's errors about the rows.
     pub fn send(&mut self, piece: &[u8]) -> Result<(), PgError> {
         let data = frontend::CopyData::new(piece).map_err(|source| self.connection.lost("copy", source))?;
         data.write(&mut self.connection.output);
@@ -53,8 +53,8 @@ impl CopyIn<'_> {
         Ok(())
     }
 
-    /// Sends a message made in place: `framed` begins with [`FRAME_BYTES`] bytes for its header, which are filled in
-    /// here. The rows go from where they were made to the socket without another copy.
+    /// Sends a message built in place: `framed` starts with [`FRAME_BYTES`] bytes for the header, which this fills in.
+    /// The rows are not copied again on their way to the socket.
     ///
     /// # Errors
     /// A lost connection.
@@ -70,7 +70,7 @@ impl CopyIn<'_> {
         sent.map_err(|source| self.connection.lost("copy", source))
     }
 
-    /// Ends it; returns the rows the server took.
+    /// Ends the COPY; returns the number of rows the server accepted.
     ///
     /// # Errors
     /// The server's, or a lost connection.
@@ -79,7 +79,7 @@ impl CopyIn<'_> {
         self.ended()
     }
 
-    /// Gives it up: the server keeps none of the rows.
+    /// Aborts the COPY: the server keeps none of the rows.
     ///
     /// # Errors
     /// A lost connection.

@@ -1,4 +1,4 @@
-//! From an address to a stream: sockets, silent peers, and whether to encrypt, as libpq's `sslmode` has it.
+//! Turns an address into a stream: sockets, keepalive, and encryption as set by libpq's `sslmode`.
 
 use super::error::PgError;
 use super::peer::{Patient, Server, Stream};
@@ -15,19 +15,19 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
-/// One way of trying an address.
+/// One way to connect to an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// In the clear.
+    /// Without encryption.
     Plain,
-    /// Encrypted if the server can.
+    /// Encrypted if the server supports it.
     Offered,
     /// Encrypted or not at all.
     Encrypted,
 }
 
-/// The ways to try, one after the other: the second where the server refuses the first. On a socket of the file system
-/// nothing is encrypted, whatever `sslmode` says.
+/// The ways to try in order: the second if the server refuses the first. On a Unix socket nothing is encrypted,
+/// whatever `sslmode` says.
 pub(super) fn ways(host: &Host, mode: SslMode) -> &'static [Way] {
     match (host, mode) {
         (Host::Unix { .. }, _) | (_, SslMode::Disable) => &[Way::Plain],
@@ -37,8 +37,8 @@ pub(super) fn ways(host: &Host, mode: SslMode) -> &'static [Way] {
     }
 }
 
-/// A stream ready for the protocol, and the host with the address it went to. All of it, and the login after it, has
-/// `connect_timeout` once the address was found.
+/// A stream ready for the protocol, and the host with the address in use. `connect_timeout` covers this and the login,
+/// from when the address was resolved.
 pub(super) fn dial(host: &Host, way: Way, options: &ConnectOptions) -> Result<(Stream, Host), PgError> {
     match host {
         Host::Unix { directory, port } => {
@@ -68,7 +68,7 @@ fn patient<S: AsFd>(
         .map_err(|source| PgError::Io { what: format!("connecting to {host}"), source })
 }
 
-/// When a login that begins now must be done.
+/// Deadline of a login that starts now.
 fn end(options: &ConnectOptions) -> Option<Instant> {
     Some(Instant::now() + options.connect_timeout?)
 }
@@ -127,7 +127,7 @@ fn unix(path: &Path, end: Option<Instant>, options: &ConnectOptions) -> Result<U
     Ok(stream)
 }
 
-/// The server's process runs as the user `requirepeer` names.
+/// Verifies that the server's process runs as the user in `requirepeer`.
 fn verify_peer(stream: &UnixStream, wanted: &str, path: &Path) -> Result<(), PgError> {
     let peer = sockopt::socket_peercred(stream).map_err(|error| PgError::Io {
         what: format!("asking which user runs the server at {}", path.display()),
@@ -164,7 +164,7 @@ fn tcp(host: &Host, options: &ConnectOptions) -> Result<(TcpStream, Option<Insta
     })
 }
 
-/// No gathering of small packets; probes of a silent peer.
+/// Disables Nagle's algorithm and sets up keepalive.
 fn prepared(stream: TcpStream, options: &ConnectOptions) -> std::io::Result<TcpStream> {
     stream.set_nodelay(true)?;
     let keepalive = &options.keepalive;

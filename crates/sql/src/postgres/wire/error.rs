@@ -1,4 +1,4 @@
-//! Failures between us and a server, by what a caller can do about them.
+//! Failures between assay and a server, grouped by what a caller can do about them.
 
 use assay_measure::plain::is_unprintable;
 use assay_run::engine::EngineError;
@@ -17,12 +17,12 @@ pub struct ServerError {
     pub detail: Option<String>,
     /// Hint, if any.
     pub hint: Option<String>,
-    /// The function of the server that refused: unlike the message it is never translated.
+    /// The function in the server that raised the error; unlike the message, it is never translated.
     pub routine: String,
 }
 
 impl ServerError {
-    /// From the body of the message: a byte, a text ended by zero, and so on until a zero byte.
+    /// Parses the message body: a type byte and a zero-terminated text, repeated until a zero byte.
     pub(super) fn parse(body: &[u8]) -> Self {
         let mut fields = BTreeMap::new();
         let mut rest = body;
@@ -45,17 +45,17 @@ impl ServerError {
         }
     }
 
-    /// The session has ended with it.
+    /// Whether the error ended the session.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         matches!(self.severity.as_str(), "FATAL" | "PANIC")
     }
 
-    /// What the operator can do about it, where the server does not say so itself.
+    /// What the operator can do about it, if the server does not say so itself.
     fn way_out(&self) -> Option<&'static str> {
         Some(match (self.code.as_str(), self.routine.as_str()) {
             ("28P01", _) => "give the right password with PGPASSWORD, the password file or the URL",
-            // Source: the server's auth.c; the other routine looks the role up.
+            // Source: the server's auth.c; the other routine looks up the role.
             ("28000", "ClientAuthentication" | "auth_failed") => {
                 "add a line for it to the server's pg_hba.conf and reload, or connect another way"
             }
@@ -88,13 +88,13 @@ impl std::fmt::Display for ServerError {
     }
 }
 
-/// Longest text of a server that is kept; real ones quote a statement at most.
+/// Longest server text that is kept; real ones quote at most a statement.
 const TEXT_CHARS_MAX: usize = 2000;
 
-/// A text of the server that people will read, on one line: nothing in it moves a terminal's cursor, changes its colours
-/// or the direction of writing, and it is no longer than a message is.
+/// A server text made safe to print on one line: it cannot move a terminal's cursor, change its colours or the
+/// direction of writing, and its length is limited.
 pub(in crate::postgres) fn clean(bytes: &[u8]) -> String {
-    // Four bytes a character at most: what lies beyond needs no look.
+    // A character has at most four bytes, so the rest can be ignored.
     let kept = &bytes[..bytes.len().min(4 * TEXT_CHARS_MAX + 4)];
     let text = String::from_utf8_lossy(kept);
     let mut letters = text.chars().map(|letter| match letter {
@@ -113,34 +113,34 @@ pub(in crate::postgres) fn clean(bytes: &[u8]) -> String {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PgError {
-    /// The server refused; the connection lives on unless the severity is FATAL or PANIC.
+    /// The server refused; the connection stays usable unless the severity is FATAL or PANIC.
     #[error("{0}")]
     Server(Box<ServerError>),
-    /// The server did not let us in.
+    /// The server refused the login.
     #[error("{to}: {error}{more}")]
     Login {
-        /// Where, as whom, to which database.
+        /// Host, user and database.
         to: String,
         /// Its answer.
         error: Box<ServerError>,
-        /// What else there is to know: a password file that was ignored, the answer to another way of trying.
+        /// Further information: an ignored password file, or the answer to another way of connecting.
         more: String,
     },
-    /// The request contradicts itself, or files of ours are unusable.
+    /// The request contradicts itself, or local files are unusable.
     #[error("{0}")]
     Usage(String),
-    /// The connection is gone.
+    /// The connection is lost.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done, to which server.
+        /// What was being done, and on which server.
         what: String,
-        /// The operating system's answer.
+        /// The operating system's error.
         source: std::io::Error,
     },
-    /// There is no user to ask.
+    /// No server was reached.
     #[error("{0}")]
     Unreached(String),
-    /// The connection cannot be made as asked (TLS, authentication), or the server does not speak the protocol.
+    /// The connection is not possible as requested (TLS, authentication), or the server does not follow the protocol.
     #[error("{0}")]
     Refused(String),
 }
@@ -155,7 +155,7 @@ impl PgError {
         }
     }
 
-    /// Nothing more can be asked on the connection.
+    /// Whether the connection is no longer usable.
     #[must_use]
     pub fn is_fatal(&self) -> bool {
         match self {
@@ -166,7 +166,7 @@ impl PgError {
 }
 
 impl From<PgError> for EngineError {
-    /// What contradicts itself is the operator's to mend (exit 2); whatever a server or the network says makes the target
+    /// The operator must fix contradictions (exit 2); any error from the server or the network makes the target
     /// unusable (exit 3).
     fn from(error: PgError) -> Self {
         match error {

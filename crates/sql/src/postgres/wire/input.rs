@@ -1,16 +1,16 @@
-//! Messages of a server as they arrive, each one a kind and a body, in a buffer that is kept.
+//! Messages from a server, each a kind and a body, in a reusable buffer.
 
 use crate::input;
 use std::io::{Error, ErrorKind, Read};
 use std::ops::Range;
 use std::time::Duration;
 
-/// No message we ask for is larger: a bad length is found before it is believed.
+/// Largest message expected; a longer length is an error before any of it is read.
 const MESSAGE_BYTES_MAX: usize = 16 << 20;
-/// Kind and length.
+/// Bytes of kind and length.
 const HEADER_BYTES: usize = 5;
 
-/// A message: its kind, and where its body lies in the buffer until the next one is read.
+/// A message: its kind, and the position of its body in the buffer, valid until the next message is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Message {
     pub(super) kind: u8,
@@ -22,12 +22,12 @@ pub(super) struct Message {
 pub(super) struct Input(input::Input);
 
 impl Input {
-    /// The body of a message that was the last one read.
+    /// The body of the message read last.
     pub(super) fn body(&self, message: &Message) -> &[u8] {
         self.0.at(message.body.clone())
     }
 
-    /// Waits for the next message, which from its first byte on may take no longer than `within`.
+    /// Waits for the next message; `within` limits the time from its first byte to its last.
     pub(super) fn next(&mut self, from: &mut impl Read, within: Duration) -> std::io::Result<Message> {
         let mut begun = None;
         let header = self.0.fill(HEADER_BYTES, from, &mut begun, within)?;

@@ -1,4 +1,4 @@
-//! From a fresh stream to a session: startup and authentication.
+//! Startup and authentication on a new stream.
 
 use super::connection::Connection;
 use super::error::{PgError, clean};
@@ -12,24 +12,24 @@ use postgres_protocol::authentication::sasl::{self, SCRAM_SHA_256, SCRAM_SHA_256
 use postgres_protocol::message::frontend;
 use std::sync::Arc;
 
-/// Where the minor version lies in a startup message: after its length and the major version.
+/// Position of the minor version in a startup message: after its length and the major version.
 const MINOR_AT: std::ops::Range<usize> = 6..8;
-/// Longest secret of a session's cancel requests; longer ones are not the protocol.
+/// Longest secret for cancel requests that the protocol allows.
 const SECRET_BYTES_MAX: usize = 256;
 
-/// How far authentication is.
+/// State of the authentication.
 #[derive(Debug, Default)]
 struct Progress {
     /// The server requested a credential.
     asked: bool,
-    /// The requested proof was bound to the TLS channel.
+    /// The authentication was bound to the TLS channel.
     bound: bool,
-    /// It let us in.
+    /// The server accepted the login.
     admitted: bool,
 }
 
 impl Connection {
-    /// Says who we are and answers whatever the server asks for.
+    /// Sends the startup message and answers the server's authentication requests.
     pub(super) fn log_in(&mut self, password: Option<&Password>) -> Result<(), PgError> {
         self.start_up()?;
         let mut progress = Progress::default();
@@ -43,8 +43,8 @@ impl Connection {
                     let body = self.input.body(&message).to_vec();
                     self.authenticate(password, &body, &mut progress)?;
                 }
-                // What `channel_binding` and `require_auth` ask for is looked at when the server lets us in: whoever
-                // goes on without saying that it does would pass them by.
+                // `channel_binding` and `require_auth` are checked when the server accepts the login. A server that
+                // skips that message would bypass the checks.
                 b'K' | b'Z' if !progress.admitted => {
                     return Err(self.unexpected(message.kind, "connecting"));
                 }
@@ -85,13 +85,13 @@ impl Connection {
         self.send("connecting")
     }
 
-    /// The server speaks an older minor version than we asked for.
+    /// The server supports only an older minor version than requested.
     fn negotiate(&mut self, message: &super::input::Message) -> Result<(), PgError> {
         let body = self.input.body(message);
         let Some((newest, _)) = body.split_first_chunk() else {
             return Err(self.unexpected(b'v', "connecting"));
         };
-        // Servers send the whole version number, whatever the manual says; the minor version is its lower half.
+        // Despite the manual, servers send the whole version number; the minor version is its lower half.
         let minor = u32::from_be_bytes(*newest) & 0xffff;
         let lowest = self.options.protocol_minor.0;
         if minor < u32::from(lowest) {
@@ -163,8 +163,8 @@ impl Connection {
         }
     }
 
-    /// Whatever answers another way than SCRAM is not bound to the channel, and tells of the password: where binding is
-    /// required, nothing of it leaves.
+    /// Any method other than SCRAM is not bound to the channel and reveals something about the password: if binding is
+    /// required, assay does not answer it.
     fn can_be_bound(&self, way: &str) -> Result<(), PgError> {
         if self.options.channel_binding != ChannelBinding::Require || way == "scram-sha-256" {
             return Ok(());
@@ -191,7 +191,7 @@ impl Connection {
         Ok(())
     }
 
-    /// `require_auth` accepts it.
+    /// Checks that `require_auth` accepts the method.
     fn may_be_asked(&self, way: &str) -> Result<(), PgError> {
         let accepted = &self.options.require_auth;
         if accepted.is_empty() || accepted.iter().any(|known| known == way) {
@@ -214,7 +214,7 @@ impl Connection {
         self.send("connecting")
     }
 
-    /// The mechanism to use and how to bind it.
+    /// The mechanism to use, and its channel binding.
     fn mechanism(&self, offered: &[u8]) -> Result<(&'static str, sasl::ChannelBinding), PgError> {
         let offers = |wanted: &str| {
             let mut names = offered.split(|byte| *byte == 0);
@@ -238,18 +238,18 @@ impl Connection {
                 "{} offers no SCRAM-SHA-256: set the role's password again with password_encryption = scram-sha-256",
                 self.host
             ))),
-            // Says that we could have bound: a man in the middle who removed the offer is found out.
+            // Tells the server that the client supports binding, which reveals a man in the middle who removed the offer.
             Some(_) => Ok((SCRAM_SHA_256, sasl::ChannelBinding::unrequested())),
             None => Ok((SCRAM_SHA_256, sasl::ChannelBinding::unsupported())),
         }
     }
 
-    /// Whether it was bound to the channel.
+    /// Performs SCRAM; returns whether it was bound to the channel.
     fn scram(&mut self, password: &[u8], offered: &[u8]) -> Result<bool, PgError> {
         let (name, binding) = self.mechanism(offered)?;
         let host = self.host.to_string();
         let broken = move |error: std::io::Error| {
-            // It quotes what the server said.
+            // The error quotes the server's text.
             let error = clean(error.to_string().as_bytes());
             PgError::Refused(format!("{host} does not follow SCRAM-SHA-256: {error}"))
         };

@@ -1,8 +1,9 @@
-//! PostgreSQL's frontend/backend protocol 3.0, blocking: a request and its answer are two calls for who serves several sessions.
+//! PostgreSQL's frontend/backend protocol 3.0, blocking. A caller that serves several sessions can send a request and
+//! read its answer in separate calls.
 //!
-//! A session of the workload costs two system calls an operation here, one write and one read: a client
-//! library with an event loop inside costs more, and what the client costs is part of every figure.
-//! Message bodies and SCRAM come from `postgres-protocol`; the order of messages is ours.
+//! An operation of the workload costs two system calls here, one write and one read. A client library with an event
+//! loop would cost more, and the client's cost is part of every figure. Message bodies and SCRAM come from
+//! `postgres-protocol`; the order of messages is implemented here.
 //! Public documentation: "Frontend/Backend Protocol" in the PostgreSQL manual.
 
 mod batch;

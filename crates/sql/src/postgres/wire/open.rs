@@ -1,4 +1,4 @@
-//! Chooses the server of the list: the first that answers, accepts us and has the requested role.
+//! Chooses the server from the list: the first that answers, accepts the login and has the requested role.
 
 use super::connection::Connection;
 use super::dial::{Way, dial, ways};
@@ -9,14 +9,14 @@ use crate::postgres::conninfo::{ConnectOptions, SessionAttrs};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-/// Oldest major version that is supported.
+/// Oldest supported major version.
 const OLDEST: u32 = 13;
 
 impl Connection {
-    /// Opens a session at the first host that answers and is what `target_session_attrs` asks for.
+    /// Opens a session with the first host that answers and satisfies `target_session_attrs`.
     ///
     /// # Errors
-    /// No host answers, TLS or authentication fails, the database is not there, the server is too old.
+    /// No host answers, TLS or authentication fails, the database does not exist, or the server is too old.
     pub fn open(options: &ConnectOptions) -> Result<Self, PgError> {
         let options = Arc::new(options.clone());
         if options.session_attrs == SessionAttrs::PreferStandby {
@@ -38,7 +38,7 @@ impl Connection {
             });
             match opened {
                 Ok(session) => return Ok(session),
-                // A server that knows us and says no decides; one that is not up yet does not.
+                // If a server refuses the login, try no other host; if it is only starting up, try the next.
                 Err(error @ (PgError::Login { .. } | PgError::Usage(_))) if error.code() != Some("57P03") => {
                     return Err(error);
                 }
@@ -53,7 +53,7 @@ impl Connection {
         Err(only.unwrap_or_else(|| PgError::Usage("there is no host to connect to".to_owned())))
     }
 
-    /// A session with one host, by the ways its `sslmode` allows.
+    /// Opens a session with one host, in the ways its `sslmode` allows.
     fn at_host(at: usize, options: &Arc<ConnectOptions>) -> Result<Self, PgError> {
         let host = &options.hosts[at];
         let mut first: Option<PgError> = None;
@@ -62,7 +62,7 @@ impl Connection {
                 Ok(session) => return Ok(session),
                 Err(error) => error,
             };
-            // Only a server that refuses may think otherwise when asked another way.
+            // Only a server that refused may answer differently when asked another way.
             let other_way = match error {
                 PgError::Login { .. } => true,
                 PgError::Usage(_) | PgError::Unreached(_) => false,
@@ -77,11 +77,11 @@ impl Connection {
         Err(first.unwrap_or_else(|| PgError::Usage("no way to connect".to_owned())))
     }
 
-    /// A session over a stream that somebody else has connected, with the first host's name and password: for tests
-    /// and fuzzing, which play the server themselves.
+    /// Opens a session over an already connected stream, with the first host's name and password: for tests and
+    /// fuzzing, which act as the server.
     ///
     /// # Errors
-    /// As [`Connection::open`]; no host is named.
+    /// As [`Connection::open`]; `options` has no host.
     pub fn over(stream: UnixStream, options: &ConnectOptions) -> Result<Self, PgError> {
         let options = Arc::new(options.clone());
         let host = options.hosts.first().cloned();
@@ -98,7 +98,7 @@ impl Connection {
         Self::new(stream, host, Arc::clone(options)).entered(at)
     }
 
-    /// Logs in, with the password for a host, and looks at whom we have reached.
+    /// Logs in with the password for a host, and checks the server's version.
     fn entered(mut self, at: usize) -> Result<Self, PgError> {
         let session = &mut self;
         let options = Arc::clone(&session.options);
@@ -111,7 +111,7 @@ impl Connection {
         };
         session.stream.peer().session = (session.pid != 0).then(|| (Arc::new(alone), session.pid));
         let version = session.server_version();
-        // A proxy may tell no version; what it leads to shows when statements fail.
+        // A proxy may not report a version; an unsupported server behind it shows when statements fail.
         if version.is_some_and(|(major, _)| major < OLDEST) {
             let said = session.parameter("server_version").unwrap_or_default();
             return Err(PgError::Refused(format!(
@@ -122,7 +122,7 @@ impl Connection {
         Ok(self)
     }
 
-    /// The server's refusal with where, as whom, and what was left aside.
+    /// Adds to a refused login where, as whom, and what was ignored.
     fn at_login(&self, error: PgError) -> PgError {
         let options = &self.options;
         match error {
@@ -135,7 +135,7 @@ impl Connection {
         }
     }
 
-    /// Major and minor version, as the server reports it (`15.18 (Debian 15.18-0+deb12u1)` is 15 and 18).
+    /// Major and minor version, from what the server reports (`15.18 (Debian 15.18-0+deb12u1)` is 15 and 18).
     #[must_use]
     pub fn server_version(&self) -> Option<(u32, u32)> {
         let text = self.parameter("server_version")?;
@@ -145,19 +145,19 @@ impl Connection {
         Some((major, minor))
     }
 
-    /// The server is a hot standby.
+    /// Whether the server is a hot standby.
     ///
     /// # Errors
     /// The server's, or a lost connection.
     pub fn in_recovery(&mut self) -> Result<bool, PgError> {
-        // Servers from 14 on tell it without being asked, also when it changes.
+        // Servers from 14 on report it, also when it changes.
         match self.parameter("in_hot_standby") {
             Some(told) => Ok(told == "on"),
             None => self.is_on("select case when pg_catalog.pg_is_in_recovery() then 'on' else 'off' end"),
         }
     }
 
-    /// Sessions take no writes: a hot standby, or `default_transaction_read_only`.
+    /// Whether sessions are read-only: on a hot standby, or through `default_transaction_read_only`.
     ///
     /// # Errors
     /// The server's, or a lost connection.
@@ -170,25 +170,25 @@ impl Connection {
         Ok(rows.first().and_then(|row| row.first()?.as_deref()) == Some("on"))
     }
 
-    /// Why the server is not what was asked for.
+    /// Why the server does not satisfy the request.
     fn unfit(&mut self, wanted: SessionAttrs) -> Result<Option<&'static str>, PgError> {
         Ok(match wanted {
             SessionAttrs::ReadWrite if self.is_read_only()? => Some("is read-only"),
             SessionAttrs::ReadOnly if !self.is_read_only()? => Some("takes writes"),
             SessionAttrs::Primary if self.in_recovery()? => Some("is a hot standby"),
-            SessionAttrs::Standby if !self.in_recovery()? => Some("is no hot standby"),
+            SessionAttrs::Standby if !self.in_recovery()? => Some("is not a hot standby"),
             _ => None,
         })
     }
 }
 
-/// What was left aside on the way here.
+/// What was ignored while connecting.
 pub(super) fn aside(options: &ConnectOptions) -> String {
     let told = options.warnings.iter().map(|warning| format!("; {warning}"));
     told.collect()
 }
 
-/// Two answers of one server: the second is worth a word where it differs.
+/// Combines two errors of one server; mentions the second only if it differs.
 fn both(first: PgError, second_way: Way, second: &PgError) -> PgError {
     let how = match second_way {
         Way::Plain => "without TLS",

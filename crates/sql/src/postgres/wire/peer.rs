@@ -1,18 +1,18 @@
-//! The server at the other end of a session, and what its bytes come over.
+//! The server at the other end of a session, and the types of its streams.
 
 use crate::postgres::conninfo::{ConnectOptions, Host};
 use std::sync::Arc;
 
-/// See the module; `reach` finds out how it is.
+/// The server of a session; `reach` tests whether it is alive.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
-    /// With the address it was reached at.
+    /// The server, with the address in use.
     pub(super) host: Host,
-    /// How the session came in, and its process there; none before it is in.
+    /// How the session connected, and its process; `None` before the login.
     pub(super) session: Option<(Arc<ConnectOptions>, i32)>,
 }
 
-/// A socket to it.
+/// A socket to the server.
 pub(super) type Patient<S> = crate::patient::Patient<S, Server>;
-/// Whatever its bytes come over.
+/// Any kind of stream to the server.
 pub(super) type Stream = crate::stream::Stream<Server>;

@@ -1,4 +1,4 @@
-//! Reaching a server: its addresses, its sockets, whether it shows life, and what its silence means.
+//! Reaching a server: its addresses, its sockets, whether it is alive, and what its silence means.
 
 use super::connection::Connection;
 use super::error::PgError;
@@ -10,12 +10,12 @@ use std::io::{Error, ErrorKind};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Asks for TLS: length 8, and a number no protocol version has.
+/// Requests TLS: length 8, and a code that is not a protocol version.
 pub(super) const SSL_REQUEST: [u8; 8] = [0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f];
 
 impl Peer for Server {
-    /// Whether a server answers the first question of a new connection: no name, no password, and its log stays silent. A
-    /// server whose processes are frozen takes connections (its kernel does), but says nothing.
+    /// Whether a server answers the first request on a new connection. That needs no user and no password, and leaves
+    /// nothing in its log. With frozen processes the kernel still accepts connections, but no answer comes.
     fn shows_life(&self, within: Duration) -> bool {
         let way = match &self.host {
             Host::Unix { directory, port } => Some(Way::Unix(directory.join(format!(".s.PGSQL.{port}")))),
@@ -23,11 +23,11 @@ impl Peer for Server {
                 addresses(host, &Patience::default()).ok().and_then(|all| Some(Way::Tcp(*all.first()?)))
             }
         };
-        // Whatever it says, and also if it closes: somebody is there.
+        // Any answer, or closing the connection, proves that the server is alive.
         way.is_some_and(|way| way.hears(&SSL_REQUEST, within).is_ok())
     }
 
-    /// As the server's own list of sessions has it, on a session of its own.
+    /// From the server's own list of sessions, over a separate session.
     fn is_at_work(&self, within: Duration) -> Option<bool> {
         let (options, pid) = self.session.as_ref()?;
         let mut options = ConnectOptions::clone(options);
@@ -45,18 +45,18 @@ impl Peer for Server {
     }
 }
 
-/// What a row of our own process, of the session's, its state and what it waits for says.
+/// Interprets a row: our own process, the session's process, its state and its wait event type.
 fn is_at_work(own: &str, row: &[Option<String>]) -> Option<bool> {
     let [told, pid, state, waits_for] = row else { return None };
-    // Behind a pooler the numbers mean something else.
+    // Behind a pooler the process numbers mean something else.
     if told.as_deref() != Some(own) {
         return None;
     }
     match (pid, state.as_deref()) {
         (None, _) => Some(false),
-        // Nobody may see it, or nobody keeps it.
+        // The state is hidden from this role, or tracking is disabled.
         (_, None | Some("disabled")) => None,
-        // Waiting for its client is no work, whatever it is in the middle of.
+        // Waiting for the client does not count as work, even inside a transaction.
         (_, Some(state)) => Some(!state.starts_with("idle") && waits_for.as_deref() != Some("Client")),
     }
 }
@@ -82,7 +82,7 @@ pub(super) fn waited(options: &ConnectOptions) -> String {
         .unwrap_or_default()
 }
 
-/// A read that ended by its limit says so, not that a resource is temporarily unavailable.
+/// Reports a read that hit its time limit as a timeout, not as "resource temporarily unavailable".
 pub(super) fn timed_out(error: Error, options: &ConnectOptions) -> Error {
     match error.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {

@@ -1,4 +1,4 @@
-//! TLS to a server as libpq's options have it, and channel binding.
+//! TLS to a server with libpq's options, and channel binding.
 
 use super::error::PgError;
 use super::peer::{Patient, Server};
@@ -21,10 +21,10 @@ const WORDS: Words = Words {
     all: "sslmode=verify-full",
 };
 
-/// Makes a stream a secured one.
+/// Starts TLS on a stream.
 ///
 /// # Errors
-/// `Usage` for files of ours that cannot be used, `Refused` for a server that is not who it should be.
+/// `Usage` for unusable local files, `Refused` for a server that does not prove its identity.
 pub(super) fn secure(
     tcp: Patient<TcpStream>,
     host: &str,
@@ -51,14 +51,14 @@ pub(super) fn secure(
         .collect();
     let mut config = trust.config(&versions, tls.client.as_ref()).map_err(PgError::Usage)?;
     config.enable_sni = !tls.hide_name;
-    // Servers from 17 on name their protocol; direct negotiation insists on it.
+    // Servers from 17 on negotiate the protocol with ALPN; direct negotiation requires it.
     config.alpn_protocols = vec![b"postgresql".to_vec()];
     let name = trust.server_name(&tcp.socket).map_err(PgError::Usage)?;
     let secured = handshake(tcp, config, name).map_err(|error| {
         let error = timed_out(error, options);
         PgError::Refused(format!("TLS with {host}: {}", reason(&error)))
     })?;
-    // Who speaks TLS without being asked must say that it means this protocol: else any TLS server would do.
+    // With direct TLS the server must confirm this protocol: otherwise any TLS server would be accepted.
     if tls.direct && secured.conn.alpn_protocol().is_none() {
         return Err(PgError::Refused(format!(
             "{host} accepts TLS but does not confirm PostgreSQL's protocol in it, which sslnegotiation=direct needs: \
@@ -68,17 +68,17 @@ pub(super) fn secure(
     Ok(secured)
 }
 
-/// What binds authentication to the channel; see [`Certificate::end_point`].
+/// Channel binding data; see [`Certificate::end_point`].
 pub(super) fn channel_binding(secured: &Secured<Server>) -> Option<Vec<u8>> {
     let certificate = secured.conn.peer_certificates()?.first()?;
     Certificate::read(certificate)?.end_point()
 }
 
-/// The key is ours alone.
+/// Refuses a key that other users can read.
 fn refuse_shared(path: &Path) -> Result<(), PgError> {
     let shown = path.display();
     let facts = std::fs::metadata(path).map_err(|error| PgError::Usage(format!("sslkey {shown}: {error}")))?;
-    // The administrator may share a key of root's with a group, as libpq allows.
+    // An administrator may share root's key with a group, as in libpq.
     let allowed = if facts.uid() == 0 { 0o740 } else { 0o700 };
     match facts.mode() & 0o777 & !allowed {
         0 => Ok(()),
