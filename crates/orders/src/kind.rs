@@ -381,7 +381,7 @@ fn rate(record: &Record) -> HeadlineLine {
     HeadlineLine::of("Rate", told, "transactions n/a (absent)")
 }
 
-/// Times of one transaction; `which` is the part of the figures' keys that tells response times from others.
+/// Times of one transaction; `which` is a part of the figure keys, `response_` or empty.
 fn times(record: &Record, tx: Tx, which: &str) -> HeadlineLine {
     let told = ["p50", "p90", "p99"].map(|q| {
         let key = format!("{}_{which}us_{q}", tx.key());
