@@ -194,7 +194,7 @@ fn map(len: usize, origin: Origin) -> io::Result<*mut u8> {
 unsafe fn unmap(address: *mut u8, len: usize) {
     // SAFETY: the caller passes what `map` returned, once.
     let outcome = unsafe { rustix::mm::munmap(address.cast(), len) };
-    debug_assert!(outcome.is_ok(), "munmap of an own mapping: {outcome:?}");
+    debug_assert!(outcome.is_ok(), "munmap of our own mapping: {outcome:?}");
 }
 
 #[cfg(miri)]

@@ -37,7 +37,7 @@ pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
         Err(error) => return Err(BlockError::io(path, "examine", error)),
     };
     if metadata.is_file() {
-        return refuse(path, "it is an existing file that this tool did not make", "remove it or name another one");
+        return refuse(path, "it is an existing file that assay did not create", "remove it or name another one");
     }
     if metadata.is_dir() {
         return refuse(path, "it is a directory", "name a file in it or a block device");
@@ -47,7 +47,7 @@ pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
         Some(what) => refuse(
             path,
             format!("it contains {what}"),
-            "if its content can go, clear it with wipefs --all; otherwise name another device",
+            "if you do not need its content, clear it with wipefs --all; otherwise name another device",
         ),
         None => Ok(()),
     }
@@ -194,7 +194,7 @@ fn use_of_device(roots: &Roots, device: Number) -> Result<Option<(String, &'stat
     }
     let devices: Vec<Number> = kin.iter().map(|(_, other)| other.number).collect();
     let writer = lasting(LASTING, || openers::writer_of(roots, &devices, &files));
-    let opened = "has it open for writing, by this name or another name of the same bytes";
+    let opened = "has it open for writing, under this name or as another device on the same bytes";
     Ok(writer.map(|process| (format!("{process} {opened}"), END)))
 }
 

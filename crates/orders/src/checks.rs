@@ -169,8 +169,8 @@ pub const BROKEN: &str = "broken";
 #[must_use]
 pub fn books_open(runs: u64) -> String {
     format!(
-        "{} begun on this data set and left the books open: killed, or still running. Prepare the data set again to \
-         check all of it",
+        "{} started on this data set and not closed the books (killed, or still running). Prepare the data set again \
+         to check all of it",
         match runs {
             1 => "a run has".to_owned(),
             n => format!("{n} runs have"),

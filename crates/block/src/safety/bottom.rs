@@ -142,7 +142,7 @@ impl Walk<'_> {
             return self.content(used, shifted(&bytes, start), depth);
         }
         if name.starts_with("nbd") && number_at(&dir.join("pid")).is_some() {
-            return Err(format!("{name} is served through a socket, and what lies behind cannot be seen"));
+            return Err(format!("{name} is served through a socket, and assay cannot see the storage behind it"));
         }
         let mut extents = Vec::new();
         for part in names_in(&dir.join("slaves")) {
@@ -168,7 +168,7 @@ impl Walk<'_> {
             return self.below(device, bytes, depth);
         }
         if used.files.is_empty() {
-            return Err(format!("the file that {} lies on cannot be seen from here", used.name));
+            return Err(format!("the backing file of {} is not visible from here", used.name));
         }
         let extent = |file: &Identity| Extent { of: Bottom::File(*file), bytes: bytes.clone(), dealt_by: None };
         Ok(used.files.iter().map(extent).collect())

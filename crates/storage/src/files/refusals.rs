@@ -105,7 +105,7 @@ pub(super) fn check_write(
                 path,
                 found,
                 &format!(
-                    "it {why} ({}); name another file, or, if its content can go, remove it or use --destroy {}",
+                    "it {why} ({}); name another file, or, if you do not need its content, remove it or use --destroy {}",
                     bytes_text(metadata.len()),
                     path.display()
                 ),
@@ -133,7 +133,7 @@ pub(super) fn check_write(
                 path,
                 found,
                 &format!(
-                    "it is a block device ({}), and {lost}; use --destroy {} if its content can go",
+                    "it is a block device ({}), and {lost}; use --destroy {} if you do not need its content",
                     bytes_text(*bytes),
                     path.display()
                 ),

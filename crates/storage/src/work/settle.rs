@@ -228,7 +228,7 @@ impl Worker<'_> {
                 "unless the device had an error, the file ends before this offset: another process truncated it \
                  during the run"
             }
-            EFBIG => "the process's limit of file size (ulimit -f) ends before it",
+            EFBIG => "the process's file size limit (ulimit -f) is too low",
             ENOSPC => "the device or file system is full",
             _ => return None,
         };

@@ -100,7 +100,7 @@ fn words(panic: &(dyn std::any::Any + Send)) -> &str {
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("it gives no reason")
+        .unwrap_or("no reason given")
 }
 
 pub(super) fn set_up<'a>(
