@@ -193,8 +193,8 @@ pub(super) fn block_ranges(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     Ok(())
 }
 
-/// Maximum number of sizes in a `bssplit`, as in fio; a job keeps them for every direction. The syntax is
-/// `4k/60:8k/40`, for each direction after a comma; entries without a percentage share the rest.
+/// Maximum number of sizes in a `bssplit`, as in fio; every job has a copy of those in the options for all jobs. The
+/// syntax is `4k/60:8k/40`, for each direction after a comma; entries without a percentage share the rest.
 const MOST_SPLITS: usize = 64;
 
 pub(super) fn block_split(draft: &mut Draft, value: &Value<'_>) -> Read<()> {

@@ -74,8 +74,8 @@ pub(super) fn share(part: u64, whole: u64) -> f64 {
     at_least(0.01, part, part as f64 * (1.0 / whole as f64) * 100.0)
 }
 
-/// A share of depths or batches in percent; a share above 0 shows as at least 0.1. Divides 100 by the total first, as fio's
-/// compiled code does here, which decides ties (11.85).
+/// A share of depths or batches in percent; a share above 0 shows as at least 0.1. Divides 100 by the total first, as
+/// fio's compiled code does here, which decides ties (11.85).
 pub(super) fn depth_share(part: u64, whole: u64) -> f64 {
     at_least(0.1, part, 100.0 / whole as f64 * part as f64)
 }
