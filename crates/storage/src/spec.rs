@@ -1,7 +1,7 @@
 //! Storage jobs: every option typed, every default filled in, nothing left to resolve.
 //!
-//! The job language produces these; planning, patterns and the work loop read them. Names and defaults are fio's (`man
-//! 1 fio`), so that a job file means the same here as in fio.
+//! The job language produces these; planning, patterns and the work loop read them. Names and defaults are fio's
+//! (`man 1 fio`), so that a job file means the same here as in fio.
 
 mod state;
 

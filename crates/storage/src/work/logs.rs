@@ -1,5 +1,5 @@
-//! Log files of single I/Os or of windows (`write_lat_log`, `write_bw_log`, ...), in fio's format: `ms, value,
-//! direction, block size, [offset,] priority`.
+//! Log files of single I/Os or of windows (`write_lat_log`, `write_bw_log`, ...), in fio's format:
+//! `ms, value, direction, block size, [offset,] priority`.
 //!
 //! A clone fills buffers of rows. A thread of the run formats full buffers and writes them; the clone waits for
 //! neither.
