@@ -118,7 +118,7 @@ impl KernelRing {
         if locked_share().is_some_and(|share| bytes as u64 > share) {
             return Err(Errno::NOMEM.into());
         }
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds the contract of this function.
         unsafe { self.submitter.register_buffers(pieces) }
     }
 
@@ -146,7 +146,7 @@ impl KernelRing {
         // SAFETY: the ring is alive, and this is the only submission queue: `self` is borrowed exclusively and
         // the queue is gone at the end of the function.
         let mut queue = unsafe { self.ring.as_ref().submission_shared() };
-        // SAFETY: the caller guarantees it.
+        // SAFETY: the caller upholds the contract of this function.
         let outcome = unsafe { queue.push(entry) };
         assert!(outcome.is_ok(), "a ring has an entry for every request");
     }

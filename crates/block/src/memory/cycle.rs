@@ -65,7 +65,7 @@ impl Cycle {
         self.spacing = spacing;
         self.nodes = 1;
         let first = self.node(0);
-        // SAFETY: the first node lies within the mapping, which `self` owns and borrows alone.
+        // SAFETY: the first node lies within the mapping, which `self` owns and borrows exclusively.
         unsafe { first.cast::<Link>().write(first) };
     }
 
