@@ -1,4 +1,4 @@
-//! The seam below files and rings: a backend that opens files in place of the operating system.
+//! Lets a backend open files in place of the operating system.
 //!
 //! [`DirectFile::open`](crate::DirectFile::open) asks a [`StorageBackend`] that is installed on the thread before it
 //! asks the operating system, and a [`Ring`](crate::Ring) over its files passes its requests to a [`BackendRing`]. The
@@ -13,86 +13,86 @@ use std::sync::Arc;
 
 /// Opens files in place of the operating system.
 pub trait StorageBackend {
-    /// The file of this path; `None` leaves it to the operating system.
+    /// Opens the file at this path, or returns `None` to leave it to the operating system.
     fn open(&self, path: &Path) -> Option<Box<dyn BackendFile>>;
 }
 
-/// A file of a backend, open, usable from any thread. Errors carry the operating system's numbers.
+/// An open file of a backend, usable from any thread. Errors carry the operating system's error numbers.
 #[expect(clippy::len_without_is_empty, reason = "an empty file is no special case for any caller")]
 pub trait BackendFile: std::fmt::Debug + Send + Sync {
     /// Length in bytes.
     fn len(&self) -> u64;
 
-    /// Extends it to so many bytes, with zeroes.
+    /// Extends the file to `len` bytes, filling with zeroes.
     fn allocate(&self, len: u64);
 
     /// Reads until `out` is full or the file ends; returns the bytes read.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// As the backend reports them.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> io::Result<usize>;
 
     /// Writes all of `data`.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// As the backend reports them.
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()>;
 
     /// Makes all written data durable.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// As the backend reports them.
     fn sync_data(&self) -> io::Result<()>;
 
-    /// Takes the exclusive lock until it is dropped; false where another open of the file holds it.
+    /// Takes the exclusive lock, which the drop releases; false if another open of the file holds it.
     fn lock(&self) -> bool;
 
-    /// What serves a ring over these files, all of this backend.
+    /// Creates the request queue of a ring over these files, all of which belong to this backend.
     fn ring(&self, paths: &[&Path]) -> Box<dyn BackendRing>;
 }
 
-/// The requests of one [`Ring`](crate::Ring) over files of a backend; on the thread of the ring.
+/// The requests of one [`Ring`](crate::Ring) over files of a backend. Runs on the ring's thread.
 pub trait BackendRing {
-    /// Takes a request note; it begins with the next [`BackendRing::submit`].
+    /// Queues a request; it starts with the next [`BackendRing::submit`].
     fn queue(&mut self, request: BackendRequest);
 
-    /// Begins what is queued. On return `wait_for` results can be reaped, or all there are.
+    /// Starts the queued requests. On return `wait_for` results can be reaped, or all if fewer are in flight.
     fn submit(&mut self, wait_for: u32, memory: &mut dyn RequestMemory);
 
-    /// Appends the next result, of which the caller of the ring learns now, if there is one: the slot and the result as the
-    /// kernel gives it, a count or a negated error number.
+    /// Appends the next result, if any: the slot and the result as the kernel reports it, a count or a negated error
+    /// number.
     fn reap(&mut self, done: &mut VecDeque<(u32, i32)>);
 
-    /// Ends everything: the ring is dropped.
+    /// Finishes all requests: the ring is being dropped.
     fn drain(&mut self, memory: &mut dyn RequestMemory);
 }
 
 /// A request of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BackendRequest {
-    /// What it does.
+    /// The operation.
     pub kind: BackendCall,
-    /// Names the request until its result is reaped.
+    /// Identifies the request until its result is reaped.
     pub slot: u32,
     /// Index of the file among those of the ring.
     pub file: u16,
     /// First byte of the file.
     pub offset: u64,
-    /// Bytes that a write takes.
+    /// Bytes to write.
     pub len: usize,
 }
 
-/// What a request of a ring does.
+/// The operation of a ring request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BackendCall {
-    /// Reads, into frames or a buffer.
+    /// Reads into frames or a buffer.
     Read,
     /// Writes.
     Write {
-        /// Its result means that the bytes are durable.
+        /// Whether completion means that the bytes are durable.
         durable: bool,
     },
-    /// Makes everything durable that was written to the file.
+    /// Makes everything written to the file durable.
     Sync,
     /// Does nothing.
     Nop,
@@ -100,13 +100,13 @@ pub enum BackendCall {
 
 /// The memory that the requests of a ring hold, lent to a backend while it performs them.
 pub trait RequestMemory {
-    /// The bytes that a write is of.
+    /// The bytes to write.
     fn data(&self, request: &BackendRequest) -> &[u8];
 
-    /// Lets `read` fill the memory of a read; returns what it returns.
+    /// Lets `read` fill the memory of a read request and returns its result.
     ///
     /// # Errors
-    /// Those of `read`.
+    /// As `read` reports them.
     fn fill(
         &mut self,
         request: &BackendRequest,
@@ -136,12 +136,12 @@ impl Drop for Installed {
     }
 }
 
-/// From now on files that this thread opens by path are the backend's, where it has them.
+/// Installs a backend on this thread: it opens every path that it knows.
 pub fn install(backend: Arc<dyn StorageBackend>) -> Installed {
     Installed { before: INSTALLED.replace(Some(backend)) }
 }
 
-/// The file of this path of the backend installed on this thread.
+/// Opens this path in the backend installed on this thread, if both exist.
 pub(crate) fn open(path: &Path) -> Option<Box<dyn BackendFile>> {
     INSTALLED.with_borrow(|backend| backend.as_ref()?.open(path))
 }

@@ -1,8 +1,8 @@
 //! A writer that makes plain blocking system calls.
 //!
-//! A [`Ring`](crate::Ring) is how an engine writes; this is how most databases do: one thread that calls `pwrite` and
-//! then waits for `fdatasync`. It has its own descriptor and its own aligned buffer, allocates nothing per call, and is
-//! meant for measuring those calls. It knows nothing about the content.
+//! Engines write through a [`Ring`](crate::Ring). Most databases write like this instead: one thread calls `pwrite` and
+//! then waits for `fdatasync`. The writer has its own descriptor and its own aligned buffer, allocates nothing per
+//! call, and is meant for measuring those calls. It knows nothing about the content.
 
 use crate::BlockError;
 use crate::mapping::{ALIGNMENT, Mapping};
@@ -76,13 +76,13 @@ impl BlockingWriter {
         self.write_from(0, offset, len, durable)
     }
 
-    /// The same from byte `start` of the buffer on; direct I/O needs it aligned.
+    /// As [`BlockingWriter::write`], but from byte `start` of the buffer; direct I/O needs it aligned.
     ///
     /// # Errors
     /// As [`BlockingWriter::write`].
     ///
     /// # Panics
-    /// Where the buffer ends before.
+    /// If the range goes beyond the end of the buffer.
     pub fn write_from(&mut self, start: usize, offset: u64, len: usize, durable: bool) -> Result<(), BlockError> {
         let flags = if durable { ReadWriteFlags::DSYNC } else { ReadWriteFlags::empty() };
         // SAFETY: as in `buffer`, and the slice ends before this call does.
@@ -125,8 +125,8 @@ impl BlockingWriter {
     }
 }
 
-/// Makes a call that returns a count or -1 until no signal cuts it short: the result as the kernel gives it to a ring, a
-/// count or the negated error number.
+/// Repeats a call that returns a count or -1 while signals interrupt it. Returns the result as a ring would: a count or
+/// the negated error number.
 #[inline]
 pub(crate) fn retried(mut call: impl FnMut() -> isize) -> i32 {
     loop {

@@ -9,14 +9,14 @@ use std::os::unix::fs::MetadataExt;
 use std::ptr::null_mut;
 
 const PAGE_BYTES: usize = 4096;
-/// Of a file, looked at together.
+/// Bytes of the file examined in one step.
 const WINDOW_BYTES: usize = 1 << 30;
 
-/// Pages of 4 KiB of a file that the page cache holds. `None`: the kernel reports this only to root and the owner; to
-/// others it reports all pages as present (`mincore(2)`).
+/// Number of 4 KiB pages of a file in the page cache. `None` if the kernel hides this: it reports real residency only
+/// to root and the owner, and claims to others that all pages are present (`mincore(2)`).
 ///
 /// # Errors
-/// The kernel's, also of a file system that does not map files.
+/// As the kernel reports them, including for a file system that cannot map files.
 pub fn cached_pages(file: &File) -> io::Result<Option<u64>> {
     let about = file.metadata()?;
     let user = rustix::process::geteuid();
@@ -33,8 +33,8 @@ pub fn cached_pages(file: &File) -> io::Result<Option<u64>> {
 
 fn within(file: &File, from: usize, len: usize) -> io::Result<u64> {
     let mut pages = vec![0_u8; len.div_ceil(PAGE_BYTES)];
-    // SAFETY: a new mapping at an address of the kernel's choice, which is never read, only asked about, and then
-    // unmapped; the vector has a byte for each of its pages.
+    // SAFETY: a new mapping at an address of the kernel's choice, which is never read, only queried and then unmapped;
+    // the vector has a byte for each of its pages.
     let asked = unsafe {
         let address = mmap(null_mut(), len, ProtFlags::READ, MapFlags::SHARED, file, from as u64)?;
         let asked = libc::mincore(address, len, pages.as_mut_ptr());

@@ -1,4 +1,4 @@
-//! What can be known about the file system and the device behind a path.
+//! Facts about the file system and the device behind a path.
 //!
 //! Everything comes from `/proc/self/mountinfo`, `/sys/dev/block`, `statvfs` and `fstat`; this module runs no program
 //! and needs no privileges. A report prints these facts beside the figures, since the kernel's configuration is part of
@@ -8,10 +8,10 @@ use crate::place::nearest_existing;
 use rustix::fs::{FileType, major, minor};
 use std::path::{Path, PathBuf};
 
-/// A value, or the reason why it cannot be known, fit for `n/a (reason)`.
+/// A value, or the reason why it is unknown, fit for `n/a (reason)`.
 pub type Known<T> = Result<T, String>;
 
-/// What can be known about the place that holds a path. Sizes in bytes.
+/// Facts about the file system and device that hold a path. Sizes in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceFacts {
     /// The requested path.
@@ -22,7 +22,7 @@ pub struct DeviceFacts {
     pub fs_type: Known<String>,
     /// Options of the mount, then those of the file system, comma-separated.
     pub mount_options: Known<String>,
-    /// Whether the file system is in memory (tmpfs, ramfs): then no figure measured on it describes a device.
+    /// Whether the file system is in memory (tmpfs, ramfs), so that no figure measured on it describes a device.
     pub is_tmpfs: bool,
     /// Whether the file system bypasses the page cache by mapping persistent memory (`dax` among the options).
     pub dax: Known<bool>,
@@ -32,15 +32,15 @@ pub struct DeviceFacts {
     pub total_bytes: Known<u64>,
     /// Major and minor number of the block device.
     pub device: Known<(u32, u32)>,
-    /// Its kernel name ("vda1", "nvme0n1", "dm-0").
+    /// Kernel name of the block device ("vda1", "nvme0n1", "dm-0").
     pub kernel_name: Known<String>,
-    /// The whole disk: itself, or the disk it is a partition of. The facts below are this disk's.
+    /// The whole disk: the device itself, or the disk that contains the partition. The facts below describe this disk.
     pub disk: Known<String>,
     /// Kernel names of the devices that a device-mapper or md device is made of; empty for any other.
     pub slaves: Vec<String>,
     /// Vendor's model name.
     pub model: Known<String>,
-    /// Whether the kernel takes it for a rotating disk.
+    /// Whether the kernel treats it as a rotating disk.
     pub rotational: Known<bool>,
     /// The I/O scheduler in force.
     pub scheduler: Known<String>,
@@ -58,8 +58,8 @@ pub struct DeviceFacts {
     pub fua: Known<bool>,
 }
 
-/// Describes the place of `path`, which need not exist yet: its nearest existing ancestor counts. A block device is
-/// described itself, not the file system of its node.
+/// Describes the location of `path`. If the path does not exist, its nearest existing ancestor counts. For a block
+/// device, describes the device, not the file system that holds its node.
 pub fn device_facts(path: &Path) -> DeviceFacts {
     facts_of(&Roots::real(), path)
 }
@@ -74,13 +74,13 @@ pub fn disks_under(paths: &[PathBuf]) -> Vec<String> {
     names
 }
 
-/// As [`device_facts`], with the kernel's file systems where `roots` says.
+/// As [`device_facts`], reading the kernel's file systems below `roots`.
 pub(crate) fn facts_of(roots: &Roots, path: &Path) -> DeviceFacts {
     let mountinfo = std::fs::read_to_string(roots.proc.join("self/mountinfo")).unwrap_or_default();
     facts_in(roots, &mountinfo, path)
 }
 
-/// Where the kernel's file systems are; tests have their own.
+/// Where the kernel's file systems are mounted; tests substitute their own.
 pub(crate) struct Roots {
     pub(crate) proc: PathBuf,
     pub(crate) sys: PathBuf,
@@ -153,7 +153,7 @@ pub struct Mount {
     pub options: String,
 }
 
-/// Reads a mountinfo text, in the order of mounting. Lines that do not have the known shape are skipped.
+/// Parses mountinfo text, in mount order. Skips lines of unknown shape.
 pub fn mounts(text: &str) -> Vec<Mount> {
     text.lines().filter_map(mount).collect()
 }
@@ -179,13 +179,13 @@ fn mount(line: &str) -> Option<Mount> {
     Some(Mount { device, root, mount_point, fs_type, source, options })
 }
 
-/// Reads "254:0".
+/// Parses a number pair such as "254:0".
 pub(crate) fn number_pair(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// Undoes the octal escapes (`\040` for a blank) of mountinfo and `/proc/swaps`.
+/// Decodes the octal escapes (`\040` for a blank) of mountinfo and `/proc/swaps`.
 pub(crate) fn unescape(field: &str) -> String {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field.as_bytes();
@@ -208,7 +208,7 @@ pub(crate) fn unescape(field: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The block device that a path is, if it is one.
+/// The device number, if the path is a block device.
 pub(crate) fn block_device_at(path: &Path) -> Option<(u32, u32)> {
     let stat = rustix::fs::stat(path).ok()?;
     let is_block = FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice;
@@ -223,7 +223,7 @@ fn facts_in(roots: &Roots, mountinfo: &str, path: &Path) -> DeviceFacts {
         facts.total_bytes = number(&facts_dir(roots, device), "size").map(|sectors| sectors * 512);
         return facts;
     }
-    // The last mount on the longest prefix is the one that is seen.
+    // Of the mounts with the longest matching prefix, the last one is visible.
     let mount = mounts(mountinfo)
         .into_iter()
         .filter(|mount| real.starts_with(&mount.mount_point))
@@ -244,7 +244,8 @@ fn facts_in(roots: &Roots, mountinfo: &str, path: &Path) -> DeviceFacts {
     facts
 }
 
-/// The block device below a mount. Some file systems (btrfs) show an anonymous number: then the source tells.
+/// The block device below a mount. Some file systems (btrfs) show an anonymous number; then the mount source names the
+/// device.
 fn device_of(mount: Option<&Mount>) -> Known<(u32, u32)> {
     let mount = mount.ok_or("no mount in /proc/self/mountinfo contains this path")?;
     if mount.device.0 != 0 {
@@ -258,7 +259,7 @@ fn facts_dir(roots: &Roots, device: (u32, u32)) -> Known<PathBuf> {
     roots.device_dir(device).ok_or_else(|| format!("/sys/dev/block has no {}:{}", device.0, device.1))
 }
 
-/// Everything that follows from the device number; the facts about the file system are left unknown.
+/// Fills in everything that follows from the device number and leaves the facts about the file system unknown.
 fn on_device(roots: &Roots, path: &Path, device: Known<(u32, u32)>) -> DeviceFacts {
     let dir = device.clone().and_then(|device| facts_dir(roots, device));
     let disk_dir = dir.clone().map(|dir| match dir.parent() {
@@ -300,7 +301,7 @@ fn name_of(dir: &Path) -> Known<String> {
     dir.file_name().map(|name| name.to_string_lossy().into_owned()).ok_or_else(|| "the device has no name".to_owned())
 }
 
-/// The entries of a directory in order; none where there is no such directory.
+/// The sorted entries of a directory; empty if there is no such directory.
 pub(crate) fn names_in(dir: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(dir)
         .into_iter()
@@ -325,7 +326,7 @@ fn number(dir: &Known<PathBuf>, name: &str) -> Known<u64> {
     text.parse().map_err(|_| format!("{name} is \"{text}\""))
 }
 
-/// "none [mq-deadline] kyber" names the one in force in brackets; a single name has none.
+/// The active scheduler: in brackets in "none [mq-deadline] kyber", or the only name.
 fn active_scheduler(text: &str) -> String {
     text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or(text, |(name, _)| name).to_owned()
 }

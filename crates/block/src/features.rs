@@ -3,14 +3,14 @@
 /// How a ring reaches the kernel. A report prints it: the achieved mode, not the requested one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Features {
-    /// Of a [`Ring`](crate::Ring) `io_uring` or `helper threads`; of [`Lanes`](crate::Lanes) `io_uring`, `nop`, `libaio`,
-    /// `psync` or `null`.
+    /// For a [`Ring`](crate::Ring), `io_uring` or `helper threads`; for [`Lanes`](crate::Lanes), `io_uring`, `nop`,
+    /// `libaio`, `psync` or `null`.
     pub backend: &'static str,
-    /// Names of the features in use, in the order they were obtained: `single_issuer`, `defer_taskrun`,
-    /// `coop_taskrun`, `submit_all`, `no_sqarray`, `registered_ring_fd`, `registered_files`, `registered_pool`,
-    /// `registered_buffers`, `registered_scatter`. Lanes besides: `huge_pages`, `polled`, `sq_thread`, `min_wait` (one wait
-    /// for several completions with a time after which one is enough), `user_ring` (libaio's completions are taken
-    /// without a call), `memory_at_once` (requests on a file system in memory are served without a worker thread).
+    /// Names of the features in use, in the order they were obtained: `single_issuer`, `defer_taskrun`, `coop_taskrun`,
+    /// `submit_all`, `no_sqarray`, `registered_ring_fd`, `registered_files`, `registered_pool`, `registered_buffers`,
+    /// `registered_scatter`. Lanes add `huge_pages`, `polled`, `sq_thread`, `min_wait` (one call waits for several
+    /// completions, but after a set time for just one), `user_ring` (libaio completions are taken without a system
+    /// call) and `memory_at_once` (requests on an in-memory file system are served without a worker thread).
     pub obtained: Vec<String>,
     /// Names of the features that were tried and refused, each with the reason.
     pub refused: Vec<(String, String)>,

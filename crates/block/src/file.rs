@@ -1,7 +1,7 @@
 //! Files opened for direct I/O.
 //!
-//! A [`DirectFile`] is opened here and read and written through a [`Ring`](crate::Ring); its own `read_at` and
-//! `write_at` are for small things such as control files. It knows nothing about the content of a file.
+//! Open a [`DirectFile`] here and read and write it through a [`Ring`](crate::Ring). Its own `read_at` and `write_at`
+//! are for small data such as control files. It knows nothing about the content of a file.
 
 mod options;
 mod space;
@@ -19,7 +19,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Largest step of the internal bounce buffer in bytes.
+/// Maximum size of the internal bounce buffer in bytes.
 const BOUNCE_BYTES: usize = 1 << 20;
 
 /// How to open an existing file.
@@ -39,20 +39,20 @@ pub struct DirectFile {
     handle: Handle,
     path: PathBuf,
     direct: bool,
-    /// Byte of the file or device that is byte 0 of this value.
+    /// Offset on the file or device that is byte 0 of this value.
     base: u64,
-    /// Bytes it may use from there; `None` without a limit.
+    /// Bytes available from there; `None` for no limit.
     room: Option<u64>,
     /// Whether this value holds the file's lock.
     locked: AtomicBool,
 }
 
-/// Gives the lock back by name: a process that is just being forked from this one has the file open too, until it
-/// becomes another program, and closing ours alone would leave it locked so long.
+/// Unlocks explicitly. A child process that is being forked shares the open file until it executes another program;
+/// closing only our descriptor would leave the file locked until then.
 impl Drop for DirectFile {
     fn drop(&mut self) {
         if *self.locked.get_mut() {
-            // Closing it, which follows, does the same a little later.
+            // If this fails, the close that follows releases the lock a little later.
             let _ = rustix::fs::flock(self.descriptor(), FlockOperation::Unlock);
         }
     }
@@ -72,8 +72,8 @@ impl DirectFile {
     pub fn create_new(path: &Path, direct: bool) -> Result<Self, BlockError> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         if direct {
-            // An open that is refused for O_DIRECT has already created the file on some file systems, so the
-            // file is created without it first and opened again.
+            // On some file systems an open that is refused for O_DIRECT has already created the file. So create it
+            // without O_DIRECT first and open it again.
             let made = open_raw(path, flags).map_err(|error| BlockError::io(path, "create", error))?;
             drop(made);
             return Self::open(path, OpenMode { read: true, write: true, direct });
@@ -82,7 +82,7 @@ impl DirectFile {
         Ok(Self::whole(Handle::Os(descriptor), path, false))
     }
 
-    /// A file or device from its beginning.
+    /// The whole file or device.
     fn whole(handle: Handle, path: &Path, direct: bool) -> Self {
         Self { handle, path: path.to_path_buf(), direct, base: 0, room: None, locked: AtomicBool::new(false) }
     }
@@ -130,7 +130,7 @@ impl DirectFile {
     /// The operating system's handle.
     ///
     /// # Panics
-    /// Where the file is a backend's: those who ask know that it is not.
+    /// If the file belongs to a backend; callers check this first.
     fn descriptor(&self) -> BorrowedFd<'_> {
         match &self.handle {
             Handle::Os(descriptor) => descriptor.as_fd(),
@@ -138,7 +138,7 @@ impl DirectFile {
         }
     }
 
-    /// The backend's file behind it, if it is one.
+    /// The backend's file, if a backend opened it.
     pub(crate) fn backed(&self) -> Option<&dyn BackendFile> {
         match &self.handle {
             Handle::Os(_) => None,
@@ -156,7 +156,7 @@ impl DirectFile {
         self.direct
     }
 
-    /// Byte of the file or device that is byte 0 of this value.
+    /// Offset on the file or device that is byte 0 of this value.
     pub(crate) fn base(&self) -> u64 {
         self.base
     }
@@ -171,8 +171,8 @@ impl DirectFile {
         self.room.unwrap_or(u64::MAX)
     }
 
-    /// Length in bytes now; for a block device its capacity, for a part of one its room, cut short where the
-    /// device ends before it.
+    /// Current length in bytes. For a block device, its capacity; for a part of one, the size of the part, or less if
+    /// the device ends before it.
     ///
     /// # Errors
     /// [`BlockError::Io`].
@@ -208,8 +208,7 @@ impl DirectFile {
     }
 
     /// Reads up to `data.len()` bytes at `offset` and returns how many there were before the end of the file. Any
-    /// offset and length will do, also with direct I/O: an aligned buffer is used in between. For small things.
-    ///
+    /// offset and length work, with direct I/O too, through an aligned bounce buffer. For small data.
     /// # Errors
     /// [`BlockError::Io`].
     pub fn read_at(&self, offset: u64, data: &mut [u8]) -> Result<usize, BlockError> {
@@ -249,9 +248,9 @@ impl DirectFile {
         Ok(done)
     }
 
-    /// Writes all of `data` at `offset`. Any offset and length will do, also with direct I/O: the blocks at the edges
-    /// are read, changed and written back, and a file that grows ends where the data ends. For small things,
-    /// one writer at a time.
+    /// Writes all of `data` at `offset`. Any offset and length work, with direct I/O too: the blocks at the edges are
+    /// read, changed and written back, and a file that grows ends where the data ends. For small data and one writer at
+    /// a time.
     ///
     /// # Errors
     /// [`BlockError::NoSpace`], [`BlockError::Io`].
@@ -279,8 +278,8 @@ impl DirectFile {
         }
     }
 
-    /// Takes the exclusive lock of the file (`flock`) without waiting. It is given back when the value is dropped
-    /// or the process ends, however it ends.
+    /// Takes the exclusive lock of the file (`flock`) without waiting. Dropping the value releases it, as does any end
+    /// of the process.
     ///
     /// # Errors
     /// [`BlockError::InUse`] where another open of the file holds it, otherwise [`BlockError::Io`].
@@ -349,7 +348,7 @@ impl DirectFile {
             match rustix::io::pread(self.descriptor(), &mut block[done..], offset + done as u64) {
                 Ok(count) => {
                     done += count;
-                    // A count that is no multiple of the alignment is the end of the file.
+                    // A count that is not a multiple of the alignment marks the end of the file.
                     if count == 0 || !count.is_multiple_of(ALIGNMENT) {
                         break;
                     }

@@ -1,10 +1,9 @@
-//! The bare io_uring of one thread: set-up, registrations, entries and the call into the kernel.
+//! The bare io_uring of one thread: setup, registrations, entries and the call into the kernel.
 //!
-//! The common part of [`Ring`](crate::Ring) and [`Lanes`](crate::Lanes). It requests every set-up flag and
-//! registration, does without it when the kernel refuses it, and notes the result either way. Kernels from 5.11 on will
-//! do (timed waits, `IORING_FEAT_EXT_ARG`); features of newer ones are used where present. It knows neither the purpose
-//! of a request nor the owner of its memory: the code that pushes an entry keeps that memory alive until its
-//! completion.
+//! The common part of [`Ring`](crate::Ring) and [`Lanes`](crate::Lanes). It requests every setup flag and registration,
+//! does without those the kernel refuses, and records the result either way. It needs kernel 5.11 or later (timed
+//! waits, `IORING_FEAT_EXT_ARG`) and uses newer features where present. It knows neither the purpose of a request nor
+//! the owner of its memory: the code that pushes an entry keeps that memory alive until its completion.
 
 use crate::BlockError;
 use crate::features::Features;
@@ -20,13 +19,13 @@ use std::time::Duration;
 /// Largest piece of memory that can be registered as one buffer (`io_uring_register`, 1 GiB).
 const PIECE_BYTES: usize = 1 << 30;
 
-/// How often an entry is tried again while the kernel is short of memory for it, a millisecond apart.
+/// How often to retry an entry while the kernel is short of memory, a millisecond apart.
 const PATIENCE: u32 = 1000;
 
-/// How long the kernel's submission thread looks for work before it goes to sleep, in milliseconds.
+/// How long the kernel's submission thread polls for work before it sleeps, in milliseconds.
 const SQ_THREAD_IDLE_MS: u32 = 1000;
 
-/// Set-up flags in the order in which they are given up: the youngest first.
+/// Setup flags in the order in which they are given up: the newest first.
 const FLAGS: [(&str, &str); 5] = [
     ("no_sqarray", "6.6"),
     ("defer_taskrun", "6.1"),
@@ -35,26 +34,26 @@ const FLAGS: [(&str, &str); 5] = [
     ("submit_all", "5.18"),
 ];
 
-/// Those that mean nothing where a kernel thread submits, and are refused there.
+/// Flags that have no meaning with a kernel submission thread and are refused there.
 const NOT_WITH_SQ_THREAD: [&str; 2] = ["defer_taskrun", "coop_taskrun"];
 
-/// What a ring is to be.
+/// The configuration of a ring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Room for this many entries at once.
     pub(crate) entries: u32,
-    /// Completions are polled for instead of interrupting (`IORING_SETUP_IOPOLL`).
+    /// Polls for completions instead of taking interrupts (`IORING_SETUP_IOPOLL`).
     pub(crate) polled: bool,
-    /// A kernel thread submits (`IORING_SETUP_SQPOLL`), bound to the processor given, if one is.
+    /// A kernel thread submits (`IORING_SETUP_SQPOLL`), bound to the given processor, if any.
     pub(crate) sq_thread: Option<Option<u32>>,
 }
 
 /// What a call into the kernel waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Wait {
-    /// Completions that are to be visible, those that already are included; 0 does not wait.
+    /// Minimum of visible completions, including those already visible; 0 does not wait.
     pub(crate) at_least: u32,
-    /// Longest time to wait; `None` for ever.
+    /// Longest time to wait; `None` for no limit.
     pub(crate) timeout: Option<Duration>,
     /// After this time one completion is enough.
     pub(crate) patience: Option<Duration>,
@@ -65,7 +64,7 @@ impl Wait {
     pub(crate) const NOT: Wait = Wait { at_least: 0, timeout: None, patience: None };
 }
 
-/// One io_uring. Not `Send`: the kernel is told that one thread submits.
+/// One io_uring. Not `Send`: the ring is set up for a single submitting thread.
 pub(crate) struct KernelRing {
     /// Borrows what `ring` owns; dropped before it.
     submitter: ManuallyDrop<Submitter<'static>>,
@@ -76,7 +75,7 @@ pub(crate) struct KernelRing {
 }
 
 impl KernelRing {
-    /// Sets the ring up; the error is the reason in words.
+    /// Sets up the ring; the error is the reason in words.
     pub(crate) fn open(shape: Shape, features: &mut Features) -> Result<Self, String> {
         let ring = build(shape, features)?;
         if !ring.params().is_feature_ext_arg() || !ring.params().is_feature_nodrop() {
@@ -98,7 +97,7 @@ impl KernelRing {
         Ok(kernel)
     }
 
-    /// Registers files, so that an entry may name them by index; whether it was granted is noted.
+    /// Registers files, so that an entry may name them by index, and records whether the kernel granted it.
     pub(crate) fn register_files(&self, files: &[RawFd], features: &mut Features) -> bool {
         if files.is_empty() {
             return false;
@@ -107,7 +106,7 @@ impl KernelRing {
         note(features, "registered_files", outcome)
     }
 
-    /// Registers memory, unless the share of the locked-memory limit that is one ring's forbids it.
+    /// Registers memory, unless it exceeds one ring's share of the locked-memory limit.
     ///
     /// # Safety
     /// The pieces are mapped memory that stays mapped until this ring is dropped.
@@ -119,40 +118,40 @@ impl KernelRing {
         if locked_share().is_some_and(|share| bytes as u64 > share) {
             return Err(Errno::NOMEM.into());
         }
-        // SAFETY: the caller promises what is needed.
+        // SAFETY: the caller upholds the contract of this function.
         unsafe { self.submitter.register_buffers(pieces) }
     }
 
-    /// Whether the kernel knows an operation.
+    /// Whether the kernel supports an operation.
     pub(crate) fn knows(&self, code: u8) -> bool {
         let mut probe = Probe::new();
         self.submitter.register_probe(&mut probe).is_ok() && probe.is_supported(code)
     }
 
-    /// Whether the kernel can wait for several completions with a time after which one is enough (6.12).
+    /// Whether the kernel can wait for several completions but settle for one after a set time (6.12).
     pub(crate) fn has_patience(&self) -> bool {
         // SAFETY: the ring is alive; the reference is shared, as all are.
         unsafe { self.ring.as_ref() }.params().is_feature_min_timeout()
     }
 
-    /// Writes one submission entry. Where a kernel thread submits, it may start at once.
+    /// Writes one submission entry. A kernel submission thread may start it at once.
     ///
     /// # Safety
     /// What the entry names stays valid, and lent to the kernel alone, until its completion has been taken.
     ///
     /// # Panics
-    /// Where there is no room: callers never have more requests than the ring has entries.
+    /// If the queue is full; callers never have more requests than the ring has entries.
     #[inline]
     pub(crate) unsafe fn push(&mut self, entry: &squeue::Entry) {
         // SAFETY: the ring is alive, and this is the only submission queue: `self` is borrowed exclusively and
         // the queue is gone at the end of the function.
         let mut queue = unsafe { self.ring.as_ref().submission_shared() };
-        // SAFETY: the caller promises what is needed.
+        // SAFETY: the caller upholds the contract of this function.
         let outcome = unsafe { queue.push(entry) };
         assert!(outcome.is_ok(), "a ring has an entry for every request");
     }
 
-    /// Hands every completion that is visible to `take`, until it says no more by returning false.
+    /// Passes each visible completion to `take` until it returns false.
     #[inline]
     pub(crate) fn take_completions(&mut self, mut take: impl FnMut(&cqueue::Entry) -> bool) {
         // SAFETY: the ring is alive, and this is the only completion queue, as `self` is borrowed exclusively.
@@ -164,14 +163,14 @@ impl KernelRing {
         }
     }
 
-    /// Completions that are visible without entering the kernel.
+    /// Number of completions visible without entering the kernel.
     #[inline]
     pub(crate) fn visible(&self) -> usize {
         // SAFETY: the ring is alive, and no other completion queue exists during this call.
         unsafe { self.ring.as_ref().completion_shared() }.len()
     }
 
-    /// What waits in the submission queue, and whether the kernel asks to be entered.
+    /// Length of the submission queue, and whether the kernel asks to be entered.
     #[inline]
     pub(crate) fn pending(&self) -> (usize, bool) {
         // SAFETY: the ring is alive, and no other submission queue exists during this call.
@@ -179,15 +178,15 @@ impl KernelRing {
         (queue.len(), queue.taskrun() || queue.cq_overflow())
     }
 
-    /// Whether completions can only become visible by entering the kernel although nobody waits.
+    /// Whether completions only become visible by entering the kernel, even without a waiter.
     #[inline]
     pub(crate) fn must_enter(&self) -> bool {
         self.polled || self.pending().1
     }
 
-    /// One `io_uring_enter`: gives the kernel everything queued and waits. More calls only where the kernel took part
-    /// of the queue or was short of memory; then it may leave the rest queued, where completions are there to be
-    /// taken first. `entries` counts the calls. A signal or a timeout ends the wait without an error.
+    /// One `io_uring_enter`: submits everything queued and waits. Repeats the call only if the kernel took part of the
+    /// queue or was short of memory; then it may leave the rest queued if completions can be taken first. `entries`
+    /// counts the calls. A signal or a timeout ends the wait without an error.
     #[inline]
     pub(crate) fn enter(&mut self, wait: Wait, entries: &mut u64) -> Result<(), BlockError> {
         let mut tries = 0;
@@ -195,7 +194,7 @@ impl KernelRing {
             let queued = self.pending().0;
             let error = match self.call(queued, wait, entries) {
                 Ok(_) if self.sq_thread || self.pending().0 == 0 => return Ok(()),
-                // Part of the queue was taken: an entry the kernel could not even start. Give it the rest.
+                // The kernel took part of the queue and stopped at an entry it could not even start. Submit the rest.
                 Ok(taken) if taken > 0 || tries < PATIENCE => {
                     tries += u32::from(taken == 0);
                     continue;
@@ -211,7 +210,7 @@ impl KernelRing {
         }
     }
 
-    /// Waits without giving the kernel anything.
+    /// Waits without submitting anything.
     #[inline]
     pub(crate) fn wait(&mut self, wait: Wait, entries: &mut u64) -> Result<(), BlockError> {
         let mut tries = 0;
@@ -227,30 +226,30 @@ impl KernelRing {
         }
     }
 
-    /// Whether a call that ended with `error` is done with; false to try again in a while.
+    /// Decides after an error whether the call is over; false asks for a retry after a pause.
     #[cold]
     fn is_over(&self, error: io::Error, tries: u32) -> Result<bool, BlockError> {
         match Errno::from_io_error(&error) {
             Some(Errno::TIME | Errno::INTR) => Ok(true),
-            // Short of memory, or completions overflowed: what is there has to be taken first.
+            // Short of memory, or completions overflowed: the caller must take the existing completions first.
             Some(Errno::AGAIN | Errno::BUSY | Errno::NOMEM) if tries < PATIENCE => Ok(self.visible() > 0),
             _ => Err(BlockError::Ring { what: "submit to io_uring", source: error }),
         }
     }
 
-    /// The call itself, with the flags it needs. Where a kernel thread submits and is awake, and nothing is waited
-    /// for, there is none.
+    /// The system call itself, with the flags it needs. Makes no call if a kernel submission thread is awake and there
+    /// is nothing to wait for.
     #[inline]
     fn call(&mut self, queued: usize, wait: Wait, entries: &mut u64) -> io::Result<usize> {
         let (_, asked) = self.pending();
         let mut flags = EnterFlags::empty();
-        // Deferred work of the kernel is only done by a call that takes events.
+        // The kernel runs deferred work only in a call that takes events.
         if wait.at_least > 0 || asked || self.polled {
             flags.insert(EnterFlags::GETEVENTS);
         }
         if self.sq_thread {
-            // The tail of the queue must be visible to the kernel thread before its flag is read here: one of the
-            // two sees the other (io_uring_enter(2), IORING_SQ_NEED_WAKEUP).
+            // The tail of the queue must be visible to the kernel thread before its flag is read here, so that at least
+            // one of the two sees the other's update (io_uring_enter(2), IORING_SQ_NEED_WAKEUP).
             fence(Ordering::SeqCst);
             // SAFETY: the ring is alive, and no other submission queue exists during this call.
             let asleep = unsafe { self.ring.as_ref().submission_shared() }.need_wakeup_after_intermittent_seqcst();
@@ -263,7 +262,8 @@ impl KernelRing {
         *entries += 1;
         let (queued, at_least) = (queued as u32, wait.at_least);
         if at_least == 0 || (wait.timeout.is_none() && wait.patience.is_none()) {
-            // SAFETY: without an argument the call takes no memory of ours; entries are the pushers' affair.
+            // SAFETY: without an argument the call takes no memory of ours; the code that pushes entries answers for
+            // theirs.
             return unsafe { self.submitter.enter::<libc::sigset_t>(queued, at_least, flags.bits(), None) };
         }
         flags.insert(EnterFlags::EXT_ARG);
@@ -272,7 +272,7 @@ impl KernelRing {
             let micros = u32::try_from(patience.as_micros()).unwrap_or(u32::MAX);
             arguments = arguments.min_wait_usec(micros.max(1));
         }
-        // The kernel counts in signed nanoseconds; more than thirty years is for ever.
+        // The kernel counts in signed nanoseconds; treat more than thirty years as no limit.
         let longest = Duration::from_secs(1 << 30);
         let time = types::Timespec::from(wait.timeout.unwrap_or(longest).min(longest));
         let arguments = match wait.timeout {
@@ -286,8 +286,8 @@ impl KernelRing {
 
 impl Drop for KernelRing {
     fn drop(&mut self) {
-        // The kernel takes a closed ring apart in its own time. What it must not hold on to meanwhile is given back
-        // first: files (their locks, and their file system from being unmounted) and locked memory.
+        // The kernel tears down a closed ring asynchronously. Release first what it must not hold meanwhile: files
+        // (their locks would persist and their file system could not be unmounted) and locked memory.
         let _ = self.submitter.unregister_files();
         let _ = self.submitter.unregister_buffers();
         if self.ring_fd_registered {
@@ -301,11 +301,11 @@ impl Drop for KernelRing {
     }
 }
 
-/// Sets up the bare ring with as many flags as the kernel takes.
+/// Sets up the bare ring with as many flags as the kernel accepts.
 fn build(shape: Shape, features: &mut Features) -> Result<IoUring, String> {
     let mut dropped = 0;
-    // A kernel thread takes the entries there are, submits them all, and only then says that their places are free:
-    // by that time each of these requests may have ended and its successor may have been written.
+    // A kernel thread takes all available entries, submits them, and only then marks their places as free. By that time
+    // each of these requests may have completed and its successor may have been written.
     let entries = match shape.sq_thread {
         Some(_) => shape.entries.next_power_of_two() * 2,
         None => shape.entries,
@@ -357,7 +357,7 @@ fn build(shape: Shape, features: &mut Features) -> Result<IoUring, String> {
     }
 }
 
-/// How items of equal size are spread over registered pieces.
+/// How items of equal size are distributed over registered pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Table {
     first: u16,
@@ -376,7 +376,7 @@ impl Table {
     }
 }
 
-/// The likely cause of a refused set-up, in words.
+/// The likely cause of a failed setup, in words.
 fn why_refused(error: &io::Error) -> String {
     match Errno::from_io_error(error) {
         Some(Errno::NOSYS) => {
@@ -410,7 +410,7 @@ fn why_refused(error: &io::Error) -> String {
     }
 }
 
-/// Notes the outcome of a registration under its name.
+/// Records the outcome of a registration under its name.
 pub(crate) fn note(features: &mut Features, name: &str, outcome: io::Result<()>) -> bool {
     match outcome {
         Ok(()) => {
@@ -434,9 +434,10 @@ pub(crate) fn note(features: &mut Features, name: &str, outcome: io::Result<()>)
     }
 }
 
-/// Bytes that one ring may register, or `None` where nothing limits it. The limit is the user's, not the ring's, and on
-/// some kernels the rings themselves count as well: a ring that took all of it would keep the next one from being made.
-/// So half the limit is left to the rings, and the other half shared by as many of them as there are processors.
+/// Bytes that one ring may register, or `None` if there is no limit. The limit applies to the user, not to the ring,
+/// and on some kernels the rings themselves count against it. A ring that took all of it would prevent the next one
+/// from being created. So half the limit is reserved for the rings themselves, and as many rings as there are
+/// processors share the other half.
 fn locked_share() -> Option<u64> {
     use rustix::thread::{CapabilitySet, capabilities};
     if capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK)) {
@@ -454,14 +455,14 @@ fn locked_memory_limit() -> String {
     }
 }
 
-/// The same outcome once more; `io::Error` cannot be cloned, its number can.
+/// Copies an outcome; `io::Error` cannot be cloned, but its number can.
 pub(crate) fn copy_of(outcome: &io::Result<()>) -> io::Result<()> {
     outcome.as_ref().copied().map_err(|error| {
         error.raw_os_error().map_or_else(|| io::Error::from(error.kind()), io::Error::from_raw_os_error)
     })
 }
 
-/// Cuts an area of `count` items into pieces that can be registered, each of whole items.
+/// Cuts an area of `count` items into pieces small enough to register, each of whole items.
 pub(crate) fn cut(pieces: &mut Vec<libc::iovec>, base: *mut u8, count: usize, bytes: usize) -> Table {
     let items_per_piece = (PIECE_BYTES / bytes).clamp(1, count.next_power_of_two());
     let first = pieces.len() as u16;

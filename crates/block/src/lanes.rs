@@ -1,11 +1,11 @@
 //! The requests of a load generator: a fixed number of lanes, each with its own buffer.
 //!
 //! A [`Ring`](crate::Ring) moves leases in and out with every request, since an engine's frames change hands. A load
-//! generator needs none of that: request slot i always uses buffer i. So a lane is a number; a request leases, moves
-//! and allocates nothing, and queueing and reaping one costs a few nanoseconds.
+//! generator needs none of that: request slot i always uses buffer i. So a lane is just a number. A request leases,
+//! moves and allocates nothing, and queueing and reaping one costs a few nanoseconds.
 //!
-//! The rule that makes it safe: a lane is busy from the call that queues its request until the one that reaps it, and
-//! the buffer of a busy lane is not accessible. Dropped lanes first wait for the requests that the kernel holds.
+//! The safety rule: a lane is busy from the call that queues its request until the call that reaps it, and the buffer
+//! of a busy lane is not accessible. Dropping the lanes first waits for the requests that the kernel holds.
 //!
 //! Who calls it: the storage probe, one [`Lanes`] per thread. It does not know what is being measured.
 
@@ -23,45 +23,46 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Largest buffer of a lane in bytes: a registered piece of memory can hold no more.
+/// Maximum size of a lane's buffer in bytes: a registered piece of memory cannot be larger.
 const MAX_LANE_BYTES: usize = 1 << 30;
 
 /// `BLKDISCARD` of `linux/fs.h`: `_IO(0x12, 119)`.
 const BLKDISCARD: libc::Ioctl = 0x1277;
 
-/// How requests reach the kernel, or do not.
+/// How requests reach the kernel, if at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaneEngine {
     /// io_uring.
     Uring(UringMode),
-    /// Every request becomes a no-operation through a real io_uring: the cost of everything but the I/O.
+    /// Submits every request as a no-operation to a real io_uring: measures the cost of everything but the I/O.
     Nop(UringMode),
     /// The kernel's older asynchronous interface (`io_submit`). Truly asynchronous for direct I/O only.
     Aio,
-    /// One blocking positional call after the other.
+    /// One blocking positional call after another.
     Psync(SyncCall),
-    /// Does nothing and never enters the kernel: the cost of the caller alone.
+    /// Does nothing and never enters the kernel: measures the cost of the caller alone.
     Null,
 }
 
-/// How io_uring is used. The default is everything that helps and costs nothing elsewhere.
+/// How io_uring is used. The default enables everything that helps and has no cost elsewhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UringMode {
-    /// Buffers are registered, so that pages are pinned once and not per request.
+    /// Register buffers, so that pages are pinned once rather than per request.
     pub fixed_buffers: bool,
-    /// Files are registered, so that no reference is taken per request.
+    /// Register files, so that no reference is taken per request.
     pub registered_files: bool,
-    /// Completions are polled for (`IORING_SETUP_IOPOLL`); needs direct I/O and a device with poll queues.
+    /// Poll for completions (`IORING_SETUP_IOPOLL`); needs direct I/O and a device with poll queues.
     pub polled: bool,
-    /// A kernel thread submits (`IORING_SETUP_SQPOLL`): no calls to submit, one more busy processor.
+    /// Let a kernel thread submit (`IORING_SETUP_SQPOLL`): no system calls to submit, but one more busy processor.
     pub sq_thread: bool,
-    /// The processor that thread is bound to.
+    /// The processor to bind that thread to.
     pub sq_thread_cpu: Option<u32>,
-    /// Requests name their buffer directly, not by a list of one. Registered buffers are always named directly.
+    /// Let requests name their buffer directly, not through a list of one. Registered buffers are always named
+    /// directly.
     pub nonvectored: bool,
-    /// Every n-th request is handed to a kernel worker at once (`IOSQE_ASYNC`); 0 means none.
+    /// Hand every n-th request to a kernel worker at once (`IOSQE_ASYNC`); 0 means none.
     pub force_async: u32,
-    /// Requests that would block fail with `EAGAIN` instead (`RWF_NOWAIT`).
+    /// Let requests that would block fail with `EAGAIN` (`RWF_NOWAIT`).
     pub nowait: bool,
 }
 
@@ -80,23 +81,23 @@ impl Default for UringMode {
     }
 }
 
-/// Flags of blocking calls. With none, they are `pread` and `pwrite`.
+/// Flags of blocking calls. Without any, the calls are `pread` and `pwrite`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SyncCall {
-    /// The kernel polls for the completion where the device can (`RWF_HIPRI`); elsewhere it changes nothing.
+    /// Let the kernel poll for the completion if the device can (`RWF_HIPRI`); no effect otherwise.
     pub high_priority: bool,
-    /// Calls that would block fail with `EAGAIN` instead (`RWF_NOWAIT`).
+    /// Let calls that would block fail with `EAGAIN` (`RWF_NOWAIT`).
     pub nowait: bool,
 }
 
 /// Size and kind of [`Lanes`].
 #[derive(Debug, Clone)]
 pub struct LanesOptions {
-    /// Most requests in flight, 1 to 16,384.
+    /// Maximum number of requests in flight, 1 to 16,384.
     pub lanes: u32,
-    /// Bytes of one lane's buffer, up to 1 GiB; rounded up to a multiple of 4096. Buffers begin at such a multiple.
+    /// Bytes of one lane's buffer, up to 1 GiB; rounded up to a multiple of 4096. Buffers are aligned to 4096 bytes.
     pub lane_bytes: usize,
-    /// The files; requests name them by their index here. May be empty where none is touched (nop, null).
+    /// The files; requests name them by their index here. May be empty for engines that touch no file (nop, null).
     pub files: Vec<Arc<DirectFile>>,
     /// How requests reach the kernel.
     pub engine: LaneEngine,
@@ -105,14 +106,14 @@ pub struct LanesOptions {
 /// One finished request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneDone {
-    /// Its lane, free again.
+    /// The lane, now free again.
     pub lane: u32,
     /// Bytes moved (0 for a synchronisation), or the negated error number. A short transfer is reported as it is:
     /// [`Lanes::read_rest`] and [`Lanes::write_rest`] request the rest.
     pub result: i32,
 }
 
-/// What a lane is about.
+/// The state of a lane.
 #[derive(Debug, Clone, Copy)]
 struct Lane {
     /// `None` while the lane is free.
@@ -120,7 +121,7 @@ struct Lane {
     len: u32,
 }
 
-/// What a backend has to know about a request.
+/// A request as a backend needs it.
 #[derive(Clone, Copy)]
 struct Request {
     kind: LaneKind,
@@ -149,9 +150,9 @@ impl LaneKind {
     }
 }
 
-/// What is kept of each file.
+/// What the lanes keep of each file.
 struct Place {
-    /// Added to every offset: the place of the file's byte 0 on its device.
+    /// Added to every offset: the position of the file's byte 0 on its device.
     base: u64,
     /// First byte that must not be touched.
     limit: u64,
@@ -162,21 +163,21 @@ enum Engine {
     Uring(uring::UringLanes),
     Aio(aio::AioLanes),
     Psync(psync::PsyncLanes),
-    /// Requests in the order given; those up to `queued` from the end are done.
+    /// Requests in submission order; all but the last `queued` are done.
     Null(Vec<LaneDone>),
 }
 
-/// A fixed number of request slots of one thread. Not `Send`: the kernel is told that one thread submits.
+/// A fixed number of request slots of one thread. Not `Send`: the ring is set up for a single submitting thread.
 pub struct Lanes {
-    // The engine is dropped first, and its drop waits until nothing is in flight any more.
+    // The engine is dropped first, and its drop waits until nothing is in flight.
     engine: Engine,
     lanes: Box<[Lane]>,
-    /// `None` only after a drain that failed: then the kernel may still write there, and it is lost.
+    /// `None` only after a failed drain: the kernel may still write there, so the memory is leaked.
     memory: Option<Memory>,
     base: *mut u8,
     lane_bytes: usize,
     files: Box<[Place]>,
-    /// Requests touch no file: the engine is nop or null.
+    /// Whether requests touch no file: the engine is nop or null.
     fileless: bool,
     queued: u32,
     in_flight: u32,
@@ -184,7 +185,7 @@ pub struct Lanes {
     counters: RingCounters,
     /// Shortens every n-th request, see [`Lanes::shorten`]; 0 is none.
     shorten: u32,
-    /// Requests that could have been cut.
+    /// Requests so far that were large enough to shorten.
     cuttable: u32,
     _one_thread: PhantomData<*const ()>,
 }
@@ -202,13 +203,13 @@ impl std::fmt::Debug for Lanes {
 }
 
 impl Lanes {
-    /// Sets lanes up on the thread that will use them. What the kernel granted and refused is in [`Lanes::features`].
+    /// Sets up lanes on the thread that will use them. [`Lanes::features`] lists what the kernel granted and refused.
     /// Lanes use the requested engine and never silently substitute another.
     ///
     /// # Errors
-    /// [`BlockError::Invalid`] for options that cannot work, polling on a device without poll queues among them,
-    /// [`BlockError::NoUring`] where io_uring is refused, with the reason and the alternative,
-    /// [`BlockError::NoAio`] likewise, [`BlockError::Memory`].
+    /// [`BlockError::Invalid`] for options that cannot work, including polling on a device without poll queues.
+    /// [`BlockError::NoUring`] or [`BlockError::NoAio`] if the kernel refuses that interface, with the reason and the
+    /// alternative. [`BlockError::Memory`].
     pub fn open(options: LanesOptions) -> Result<Lanes, BlockError> {
         let lane_bytes = check(&options)?;
         let bytes = lane_bytes
@@ -254,15 +255,15 @@ impl Lanes {
         })
     }
 
-    /// From now on every `every`-th request of 1024 bytes and more asks the kernel for half of its bytes, so that it
-    /// completes short; the rest, requested again, counts as a request. 0 is none. For tests of the caller: kernels
-    /// complete requests short only at the end of a file, at a size limit and on a full file system, never where a test
-    /// could cause it in the middle of a file.
+    /// From now on every `every`-th request of at least 1024 bytes asks the kernel for only half of its bytes, so that
+    /// it completes short; requesting the rest counts as another request. 0 disables this. For tests of the caller:
+    /// kernels complete requests short only at the end of a file, at a size limit and on a full file system, never
+    /// where a test could cause it in the middle of a file.
     pub fn shorten(&mut self, every: u32) {
         self.shorten = every;
     }
 
-    /// Bytes the kernel is asked for in place of `len`: whole sectors, for direct I/O.
+    /// Bytes to request from the kernel in place of `len`: whole sectors, for direct I/O.
     #[cold]
     fn cut(&mut self, len: u32) -> u32 {
         self.cuttable += u32::from(len >= 1024);
@@ -274,7 +275,7 @@ impl Lanes {
         &self.features
     }
 
-    /// Lanes there are.
+    /// Number of lanes.
     #[inline]
     pub fn lanes(&self) -> u32 {
         self.lanes.len() as u32
@@ -286,13 +287,13 @@ impl Lanes {
         self.lane_bytes
     }
 
-    /// Requests given to the kernel and not reaped yet.
+    /// Requests submitted to the kernel and not yet reaped.
     #[inline]
     pub fn in_flight(&self) -> u32 {
         self.in_flight
     }
 
-    /// Requests queued and not given to the kernel yet.
+    /// Requests queued and not yet submitted to the kernel.
     #[inline]
     pub fn queued(&self) -> u32 {
         self.queued
@@ -301,7 +302,7 @@ impl Lanes {
     /// The first `len` bytes of a lane's buffer.
     ///
     /// # Panics
-    /// Where the lane is busy, does not exist, or its buffer is shorter.
+    /// If the lane is busy or does not exist, or its buffer is shorter.
     #[inline]
     pub fn buffer(&self, lane: u32, len: usize) -> &[u8] {
         let address = self.idle(lane, len);
@@ -310,10 +311,10 @@ impl Lanes {
         unsafe { std::slice::from_raw_parts(address, len) }
     }
 
-    /// The first `len` bytes of a lane's buffer, to be changed.
+    /// The first `len` bytes of a lane's buffer, mutable.
     ///
     /// # Panics
-    /// Where the lane is busy, does not exist, or its buffer is shorter.
+    /// If the lane is busy or does not exist, or its buffer is shorter.
     #[inline]
     pub fn buffer_mut(&mut self, lane: u32, len: usize) -> &mut [u8] {
         let address = self.idle(lane, len);
@@ -332,8 +333,8 @@ impl Lanes {
     /// Queues a read of `len` bytes at `offset` of a file into the beginning of the lane's buffer.
     ///
     /// # Panics
-    /// Where the lane is busy or its buffer shorter than `len`, or there is no such file, or the range is not all inside
-    /// the part of it that was opened.
+    /// If the lane is busy, its buffer is shorter than `len`, there is no such file, or the range extends beyond the
+    /// opened part of the file.
     #[inline]
     pub fn read(&mut self, lane: u32, file: u16, offset: u64, len: u32) {
         self.queue(LaneKind::Read, lane, file, offset, len, 0);
@@ -349,7 +350,7 @@ impl Lanes {
     }
 
     /// Queues the rest of a read that moved only `skip` bytes: `len` bytes at `offset` of a file, into the lane's
-    /// buffer behind them. Content that is already there stays, as long as nobody changed the buffer in between.
+    /// buffer after them. The bytes already read stay unless someone changes the buffer in between.
     ///
     /// # Panics
     /// As [`Lanes::read`], for a buffer shorter than `skip + len`.
@@ -366,8 +367,8 @@ impl Lanes {
         self.queue(LaneKind::Write, lane, file, offset, len, skip as usize);
     }
 
-    /// Queues a synchronisation of a whole file: `fdatasync` with `data_only`, else `fsync`. It covers the writes that
-    /// were reaped before; those in flight may or may not be covered.
+    /// Queues a synchronisation of a whole file: `fdatasync` with `data_only`, else `fsync`. It covers all writes
+    /// reaped before; those in flight may or may not be covered.
     ///
     /// # Panics
     /// As [`Lanes::read`].
@@ -377,15 +378,16 @@ impl Lanes {
     }
 
     /// Discards `len` bytes at `offset` of a block device (`BLKDISCARD`): afterwards their content is undefined, and
-    /// the old content is lost. It is not queued: it is complete when this returns, with every engine, since not every
-    /// kernel has another call for it. It needs no buffer, and so no lane. Engines that touch no file do nothing.
+    /// the old content is lost. The call is not queued but completes before it returns, with every engine, since not
+    /// every kernel has an asynchronous call for it. It needs no buffer, and so no lane. Engines that touch no file do
+    /// nothing.
     ///
     /// # Errors
-    /// The number of the kernel's error: `ENOTTY` for anything but a block device, `EOPNOTSUPP` for a device that
-    /// cannot discard, `EINVAL` for bytes that are not whole blocks of it, `EBADF` if it is not open for writing.
+    /// The kernel's error number: `ENOTTY` for anything but a block device, `EOPNOTSUPP` for a device that cannot
+    /// discard, `EINVAL` for a range that is not made of whole blocks, `EBADF` if the device is not open for writing.
     ///
     /// # Panics
-    /// Where there is no such file, or the range is not all inside the part of it that was opened.
+    /// If there is no such file, or the range extends beyond the opened part of the file.
     pub fn discard(&mut self, file: u16, offset: u64, len: u64) -> Result<(), i32> {
         if self.fileless {
             return Ok(());
@@ -436,12 +438,12 @@ impl Lanes {
         self.queued += 1;
     }
 
-    /// Gives everything queued to the kernel without waiting and returns how many requests it took; the rest stays
-    /// queued, because the kernel has no room until something has been reaped. Blocking calls are performed here.
-    /// Completions that are ready become visible to [`Lanes::reap`].
+    /// Submits everything queued to the kernel without waiting and returns how many requests it took. The rest stays
+    /// queued because the kernel has no room until something has been reaped. Blocking calls are performed here. Ready
+    /// completions become visible to [`Lanes::reap`].
     ///
     /// # Errors
-    /// [`BlockError::Ring`] where the kernel does not take the requests; they stay queued.
+    /// [`BlockError::Ring`] if the kernel does not take the requests; they stay queued.
     #[inline]
     pub fn submit(&mut self) -> Result<u32, BlockError> {
         let submits = &mut self.counters.submits;
@@ -456,9 +458,9 @@ impl Lanes {
         Ok(taken)
     }
 
-    /// Waits until `at_least` completions can be reaped, but not for more than are in flight, and no longer than
-    /// `timeout` (`None`: for ever). It may return early, after a signal for one: reap and call again. Queued requests
-    /// stay queued. With `at_least` 0 it makes ready completions visible.
+    /// Waits until `at_least` completions can be reaped, capped at the number in flight, and no longer than `timeout`
+    /// (`None`: no limit). It may return early, for instance after a signal: reap and call again. Queued requests stay
+    /// queued. With `at_least` 0 it makes ready completions visible.
     ///
     /// # Errors
     /// [`BlockError::Ring`].
@@ -467,8 +469,8 @@ impl Lanes {
         self.wait_batch(at_least, None, timeout)
     }
 
-    /// As [`Lanes::wait`], but after `patience` one completion is enough: few calls under load, and no request held up
-    /// for long by the wait for others. Kernels before 6.12 are called twice for it.
+    /// As [`Lanes::wait`], but after `patience` one completion is enough. This saves system calls under load without
+    /// delaying a request for long. Kernels before 6.12 need two calls for it.
     ///
     /// # Errors
     /// [`BlockError::Ring`].
@@ -484,12 +486,12 @@ impl Lanes {
         match &mut self.engine {
             Engine::Uring(uring) => uring.wait(at_least, patience, timeout, submits),
             Engine::Aio(aio) => aio.wait(at_least, patience, timeout, submits),
-            // What was submitted is done.
+            // Everything submitted has already completed.
             Engine::Psync(_) | Engine::Null(_) => Ok(()),
         }
     }
 
-    /// [`Lanes::submit`] and [`Lanes::wait`] in one: with io_uring in one call of the kernel.
+    /// [`Lanes::submit`] and [`Lanes::wait`] in one; with io_uring, in one system call.
     ///
     /// # Errors
     /// As both.
@@ -498,7 +500,7 @@ impl Lanes {
         self.submit_and_wait_batch(at_least, None, timeout)
     }
 
-    /// [`Lanes::submit`] and [`Lanes::wait_batch`] in one: with io_uring in one call of the kernel.
+    /// [`Lanes::submit`] and [`Lanes::wait_batch`] in one; with io_uring, in one system call.
     ///
     /// # Errors
     /// As both.
@@ -522,8 +524,8 @@ impl Lanes {
         Ok(taken)
     }
 
-    /// Appends up to `at_most` completions to `out`, oldest first, and returns how many: those known without entering
-    /// the kernel. Their lanes are free again.
+    /// Appends up to `at_most` completions to `out`, oldest first, and returns how many. It takes only those visible
+    /// without entering the kernel. Their lanes are free again.
     #[inline]
     pub fn reap(&mut self, out: &mut Vec<LaneDone>, at_most: u32) -> u32 {
         let before = out.len();
@@ -547,8 +549,8 @@ impl Lanes {
         reaped
     }
 
-    /// Counters since the lanes were opened. `submits` are calls into the kernel. Requests of the engines nop and null,
-    /// which move nothing, count as `nops`.
+    /// Counters since the lanes were opened. `submits` counts calls into the kernel. Requests of the engines nop and
+    /// null, which move nothing, count as `nops`.
     #[inline]
     pub fn counters(&self) -> RingCounters {
         self.counters
@@ -563,14 +565,14 @@ impl Drop for Lanes {
             Engine::Psync(_) | Engine::Null(_) => true,
         };
         if !finished {
-            // The kernel may still write into this memory and there is no way left to find out when it is done:
-            // losing the memory is the only safe thing.
+            // The kernel may still write into this memory, and nothing can tell when it stops. The only safe choice is
+            // to leak the memory.
             std::mem::forget(self.memory.take());
         }
     }
 }
 
-/// Moves the first `count` elements, or all, to the end of `out`.
+/// Moves the first `count` elements, or all if there are fewer, to the end of `out`.
 #[inline]
 fn take_first(done: &mut Vec<LaneDone>, out: &mut Vec<LaneDone>, count: usize) {
     if count >= done.len() {
@@ -580,14 +582,14 @@ fn take_first(done: &mut Vec<LaneDone>, out: &mut Vec<LaneDone>, count: usize) {
     }
 }
 
-/// The buffers of lanes. In a huge page a request is one piece of physical memory, not one per page, so the device gets
-/// one descriptor: 8 to 15 % more I/O per second on a virtual disk that was limited by its host.
+/// The buffers of the lanes. In a huge page a request is one piece of physical memory rather than one per page, so the
+/// device gets one descriptor: 8 to 15 % more IOPS on a virtual disk that its host limited.
 struct Memory {
     mapping: Mapping,
     _stretch: Stretch,
 }
 
-/// From this size on the buffers are worth huge pages, in bytes.
+/// Minimum size in bytes at which buffers use huge pages.
 const HUGE_FROM: usize = 64 << 10;
 
 impl Memory {
@@ -611,13 +613,13 @@ impl Memory {
     }
 }
 
-/// Bytes that rounding up to huge pages adds, counted over the process as long as this lives.
+/// Bytes added by rounding up to huge pages, counted process-wide while this value lives.
 struct Stretch {
     own: usize,
     all: usize,
 }
 
-/// The most that rounding up to huge pages may add in all, in bytes: many threads of few requests would otherwise take
+/// Maximum total that rounding up to huge pages may add, in bytes: many threads with few requests would otherwise take
 /// 2 MiB each.
 const MAX_STRETCH: usize = 256 << 20;
 
@@ -641,7 +643,7 @@ impl Drop for Stretch {
     }
 }
 
-/// What the engines are set up from.
+/// What the engines need for their setup.
 struct Setup<'a> {
     lanes: u32,
     lane_bytes: usize,
@@ -649,7 +651,7 @@ struct Setup<'a> {
     files: &'a [Arc<DirectFile>],
 }
 
-/// Refuses what cannot work; returns the bytes of a lane.
+/// Refuses options that cannot work; returns the size of a lane's buffer in bytes.
 fn check(options: &LanesOptions) -> Result<usize, BlockError> {
     let LanesOptions { lanes, lane_bytes, files, .. } = options;
     if *lanes == 0 || *lanes > MAX_ENTRIES {

@@ -1,10 +1,10 @@
-//! Block devices, files and memory: the one crate of the project with `unsafe` code.
+//! Block devices, files and memory. Only this crate of the project contains `unsafe` code.
 //!
-//! What it owns: the memory the kernel reads into and writes from ([`Pool`] frames, [`Ring`] buffers and [`Lanes`]),
-//! the requests in flight ([`Ring`]; [`Lanes`] for load generators), files opened for direct I/O ([`DirectFile`]), what
-//! can be known about the device behind a path ([`device_facts`]) and the checks that keep a run from overwriting
-//! foreign data ([`check_writable_target`]). What it must not know: blocks, schemas, sessions, statistics. Engines call
-//! it; it calls no other crate of ours.
+//! It owns the memory the kernel reads into and writes from ([`Pool`] frames, [`Ring`] buffers and [`Lanes`]), the
+//! requests in flight ([`Ring`]; [`Lanes`] for load generators), files opened for direct I/O ([`DirectFile`]), the
+//! facts about the device behind a path ([`device_facts`]) and the checks that keep a run from overwriting foreign data
+//! ([`check_writable_target`]). It must know nothing of blocks, schemas, sessions or statistics. Engines call it; it
+//! calls no other crate of ours.
 //!
 //! Every public function here is safe to call. The rule behind all `unsafe` code: memory is lent to the kernel only
 //! while this crate itself keeps it mapped and holds the lease that excludes others.
@@ -56,8 +56,8 @@ pub use words::Words;
 
 #[cfg(test)]
 pub(crate) mod testing {
-    /// A directory of its own on a real file system, beside the build products: the system's temporary directory
-    /// may be a tmpfs, where direct I/O is accepted but not performed.
+    /// A fresh directory on a real file system, beside the build products. The system's temporary directory may be a
+    /// tmpfs, where direct I/O is accepted but not performed.
     pub(crate) fn directory() -> tempfile::TempDir {
         let executable = std::env::current_exe().unwrap();
         tempfile::tempdir_in(executable.parent().unwrap()).unwrap()

@@ -1,28 +1,28 @@
 //! An anonymous memory mapping: aligned, zeroed, unmapped on drop.
 //!
-//! It returns only raw addresses. The two owners, `pool` (leases) and `ring::slab` (buffers), decide which code may
+//! It exposes only raw addresses. The two owners, `pool` (leases) and `ring::slab` (buffers), decide which code may
 //! touch which bytes; `memory` lends its mappings as slices.
 
 use crate::BlockError;
 use std::io;
 
-/// Alignment of every mapping and of every piece of one that direct I/O touches, in bytes. Direct I/O
-/// needs the logical block size of the device, which is at most a page on every supported platform.
+/// Alignment in bytes of every mapping and of every piece used for direct I/O. Direct I/O needs the logical block size
+/// of the device, which is at most a page on every supported platform.
 pub(crate) const ALIGNMENT: usize = 4096;
 
 /// Size of a transparent huge page on x86-64 and on arm64 with 4 KiB pages, in bytes.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
 
-/// Kinds of pages in which memory can be requested.
+/// Kinds of pages to request memory in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pages {
-    /// Of the machine's own size, 4 KiB on x86-64, and never merged (`MADV_NOHUGEPAGE`).
+    /// The base page size, 4 KiB on x86-64, never merged into huge pages (`MADV_NOHUGEPAGE`).
     Base,
-    /// Transparent huge pages (`MADV_HUGEPAGE`): asking is not getting.
+    /// Transparent huge pages (`MADV_HUGEPAGE`): advice that the kernel may ignore.
     Transparent,
-    /// 2 MiB of a reserved pool (`MAP_HUGETLB`).
+    /// 2 MiB pages of a reserved pool (`MAP_HUGETLB`).
     Pool2M,
-    /// 1 GiB of a reserved pool.
+    /// 1 GiB pages of a reserved pool.
     Pool1G,
 }
 
@@ -32,32 +32,32 @@ pub(crate) struct Mapping {
     base: *mut u8,
     /// Usable bytes.
     len: usize,
-    /// The whole mapping, which is larger than the usable part if alignment required it.
+    /// The whole mapping, larger than the usable part if alignment required it.
     mapped: *mut u8,
     mapped_len: usize,
 }
 
-// SAFETY: a mapping is plain memory that belongs to the process, not to a thread. It offers raw addresses
-// only; the owners that turn them into accesses carry their own exclusion.
+// SAFETY: a mapping is plain memory that belongs to the process, not to a thread. It exposes raw addresses only; the
+// owners that turn them into accesses bring their own exclusion.
 unsafe impl Send for Mapping {}
 // SAFETY: as above: no method of a shared reference touches the memory.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps `len` bytes for `what` (used in the error), asking for huge pages where `huge_pages` is set.
-    /// The request for huge pages is advice: whether the kernel follows it is read back from `/proc`.
+    /// Maps `len` bytes for `what` (used in the error), with huge pages requested if `huge_pages` is set. That request
+    /// is only advice: `/proc` shows whether the kernel followed it.
     pub(crate) fn new(len: usize, huge_pages: bool, what: &'static str) -> Result<Self, BlockError> {
         let alignment = if huge_pages { HUGE_PAGE } else { ALIGNMENT };
         Self::with(len, alignment, Origin::Host, true, what)
     }
 
-    /// As [`Mapping::new`], but pages come when they are first touched.
+    /// As [`Mapping::new`], but pages are allocated at their first touch.
     pub(crate) fn untouched(len: usize, what: &'static str) -> Result<Self, BlockError> {
         Self::with(len, ALIGNMENT, Origin::Host, false, what)
     }
 
-    /// Untouched memory in pages of this kind. That of a pool is refused where the pool has no room for it; all else is
-    /// advice, and what came of it is read back.
+    /// Maps untouched memory in pages of this kind. A pool request fails if the pool has no room for it. Everything
+    /// else is advice, and [`Mapping::huge_pages_bytes`] shows the outcome.
     pub(crate) fn in_pages(len: usize, pages: Pages, what: &'static str) -> Result<Self, BlockError> {
         let (alignment, origin) = match pages {
             Pages::Base => (ALIGNMENT, Origin::Host),
@@ -94,7 +94,7 @@ impl Mapping {
         populate: bool,
         what: &'static str,
     ) -> Result<Self, BlockError> {
-        // The kernel aligns what it takes from a pool.
+        // The kernel aligns memory that it takes from a pool.
         let slack = match origin {
             Origin::Host => alignment - ALIGNMENT,
             Origin::Pool(_) => 0,
@@ -125,8 +125,8 @@ impl Mapping {
         self.len
     }
 
-    /// Brings the pages in now, so that no page fault falls into a measured interval. Both calls are
-    /// advice: where the kernel does not know them (populate needs 5.14), pages come on first touch.
+    /// Allocates the pages now, so that no page fault falls into a measured interval. Both calls are advice: if the
+    /// kernel does not know them (populate needs 5.14), pages are allocated at their first touch.
     #[cfg(not(miri))]
     fn populate(&self, huge_pages: bool) {
         use rustix::mm::{Advice, madvise};
@@ -141,16 +141,16 @@ impl Mapping {
             // this advice changes no content.
             let _ = unsafe { madvise(base, whole, Advice::LinuxHugepage) };
         }
-        // SAFETY: [base, base + touched) lies inside this mapping, nobody else knows it yet, and
-        // populating keeps its content, zeroes.
+        // SAFETY: [base, base + touched) lies inside this mapping, which nobody else knows yet, and populating keeps
+        // its content, zeroes.
         let _ = unsafe { madvise(base, touched, Advice::LinuxPopulateWrite) };
     }
 
     #[cfg(miri)]
     fn populate(&self, _huge_pages: bool) {}
 
-    /// Bytes of this mapping that the kernel backs by huge pages, from `AnonHugePages` and, of a pool,
-    /// `KernelPageSize` in `/proc/self/smaps`; `None` where that file cannot be read.
+    /// Bytes of this mapping that the kernel backs by huge pages, from `AnonHugePages` and, for a pool,
+    /// `KernelPageSize` in `/proc/self/smaps`; `None` if that file cannot be read.
     pub(crate) fn huge_pages_bytes(&self) -> Option<u64> {
         let smaps = std::fs::read_to_string("/proc/self/smaps").ok()?;
         let start = self.base as u64;
@@ -160,13 +160,13 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: this is exactly what `map` returned, and the owners keep the mapping alive as long as
-        // anything, the kernel included, may touch it.
+        // SAFETY: this is exactly what `map` returned, and the owners keep the mapping alive as long as anything, the
+        // kernel included, may touch it.
         unsafe { unmap(self.mapped, self.mapped_len) };
     }
 }
 
-/// Where memory comes from: the host's pages, or a pool of huge ones of 2^n bytes.
+/// Where memory comes from: ordinary pages, or a pool of huge pages of 2^n bytes.
 #[derive(Clone, Copy)]
 enum Origin {
     Host,
@@ -194,7 +194,7 @@ fn map(len: usize, origin: Origin) -> io::Result<*mut u8> {
 unsafe fn unmap(address: *mut u8, len: usize) {
     // SAFETY: the caller passes what `map` returned, once.
     let outcome = unsafe { rustix::mm::munmap(address.cast(), len) };
-    debug_assert!(outcome.is_ok(), "munmap of an own mapping: {outcome:?}");
+    debug_assert!(outcome.is_ok(), "munmap of our own mapping: {outcome:?}");
 }
 
 #[cfg(miri)]
@@ -202,7 +202,7 @@ fn layout(len: usize) -> std::alloc::Layout {
     std::alloc::Layout::from_size_align(len, ALIGNMENT).expect("the sizes of tests are small")
 }
 
-// Miri knows no mmap with advice; the state machine and the accesses are the same over its allocator.
+// Miri cannot emulate mmap with advice; the state machine and the accesses are the same over its allocator.
 #[cfg(miri)]
 fn map(len: usize, _origin: Origin) -> io::Result<*mut u8> {
     // SAFETY: `len` is not zero.
@@ -217,8 +217,8 @@ unsafe fn unmap(address: *mut u8, len: usize) {
     unsafe { std::alloc::dealloc(address, layout(len)) };
 }
 
-/// Sums `AnonHugePages` over the areas of an smaps text that overlap `[start, end)`, each counted at
-/// most up to its overlap, since the kernel merges neighbouring areas.
+/// Sums `AnonHugePages` over the areas of an smaps text that overlap `[start, end)`. The kernel merges neighbouring
+/// areas, so each counts at most up to its overlap.
 fn huge_bytes_in(smaps: &str, start: u64, end: u64) -> Option<u64> {
     let mut total = 0;
     let mut overlap = 0;
@@ -234,7 +234,7 @@ fn huge_bytes_in(smaps: &str, start: u64, end: u64) -> Option<u64> {
             found |= overlap > 0;
         } else if first == "KernelPageSize:" && overlap > 0 {
             let kibibytes: u64 = words.next()?.parse().ok()?;
-            // A page of a pool: such an area is huge as a whole, and has no anonymous huge pages.
+            // A pool page: such an area consists of huge pages only and reports no anonymous huge pages.
             if kibibytes * 1024 >= HUGE_PAGE as u64 {
                 total += overlap;
             }
@@ -271,7 +271,7 @@ mod tests {
             assert_eq!(mapping.len(), len);
             // SAFETY: the test owns the mapping and no reference to its bytes is kept.
             let bytes = unsafe { std::slice::from_raw_parts(mapping.base(), len) };
-            // Miri is slow: a byte of each page will do.
+            // Miri is slow, so check only one byte per page.
             let step = if cfg!(miri) { ALIGNMENT } else { 1 };
             assert!(bytes.iter().step_by(step).all(|&byte| byte == 0));
         }

@@ -1,4 +1,4 @@
-//! Where a path leads: which part of it exists, and how much space there is.
+//! Resolves a path: which part of it exists, and how much space there is.
 
 use crate::BlockError;
 use std::path::Path;
@@ -15,7 +15,7 @@ pub fn free_bytes(path: &Path) -> Result<u64, BlockError> {
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
 }
 
-/// Whether a directory holds no entry at all. A missing one is an error ("No such file or directory").
+/// Whether a directory is empty. A missing one is an error ("No such file or directory").
 ///
 /// # Errors
 /// [`BlockError::Io`].
@@ -28,7 +28,7 @@ pub fn is_dir_empty(path: &Path) -> Result<bool, BlockError> {
     }
 }
 
-/// The path itself or its nearest ancestor that exists; the current directory where none of them does.
+/// The path itself or its nearest existing ancestor; the current directory if there is none.
 pub(crate) fn nearest_existing(path: &Path) -> &Path {
     path.ancestors()
         .find(|candidate| !candidate.as_os_str().is_empty() && candidate.exists())
@@ -46,7 +46,7 @@ mod tests {
         let space = rustix::fs::statvfs(place.path()).unwrap();
         let free = free_bytes(&place.path().join("a/b/c")).unwrap();
         let expected = space.f_bavail * space.f_frsize;
-        // Others write meanwhile: close is all that can be asked for.
+        // Other processes write meanwhile, so check only that the values are close.
         assert!(free.abs_diff(expected) < expected / 2 + (1 << 30), "{free} against {expected}");
         assert_eq!(nearest_existing(Path::new("/not/there")), Path::new("/"));
         assert_eq!(nearest_existing(Path::new("not/there")), Path::new("."));

@@ -1,9 +1,9 @@
 //! Frames of memory shared by threads, with leases.
 //!
 //! A pool owns one aligned area cut into frames of equal size, and one state word per frame, separate from the frames
-//! so that reading states does not touch block contents. Bytes of a frame change only through an [`Exclusive`] lease:
-//! by [`Pool::write`] and its kin, or by the kernel while a [`Ring`](crate::Ring) holds the lease. Three ways to read
-//! follow from that:
+//! so that reading states does not touch block contents. Only an [`Exclusive`] lease allows changes to the bytes of a
+//! frame: by [`Pool::write`] and its kin, or by the kernel while a [`Ring`](crate::Ring) holds the lease. Hence there
+//! are two ways to read:
 //!
 //! - with an [`Exclusive`] or a [`Shared`] lease, as a plain byte slice: no writer can exist meanwhile;
 //! - without a lease, word by word, between [`Pool::version`] and [`Pool::validate`] (a sequence lock): readers write
@@ -19,7 +19,7 @@ use crate::words::Words;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// State bit: someone holds the exclusive lease.
+/// State bit: the exclusive lease is held.
 const EXCLUSIVE: u64 = 1;
 /// State unit of the shared count, which takes 16 bits.
 const SHARED_ONE: u64 = 1 << 1;
@@ -35,9 +35,9 @@ const VERSION_ONE: u64 = 1 << VERSION_SHIFT;
 /// Size and kind of a [`Pool`].
 #[derive(Debug, Clone)]
 pub struct PoolOptions {
-    /// How many frames, at least 1 and below 2^32.
+    /// Number of frames, at least 1 and below 2^32.
     pub frames: usize,
-    /// Bytes of one frame: a multiple of 4096, so that direct I/O can use it.
+    /// Bytes per frame: a multiple of 4096, so that direct I/O can use it.
     pub frame_bytes: usize,
     /// Ask the kernel for transparent huge pages. Advice; see [`Pool::huge_pages_bytes`].
     pub huge_pages: bool,
@@ -45,7 +45,7 @@ pub struct PoolOptions {
 
 /// The right to change one frame. There is at most one per frame, and none while [`Shared`] leases exist.
 ///
-/// It has no destructor on purpose: releasing it needs the pool. A lost lease leaves its frame locked.
+/// It deliberately has no destructor: releasing it needs the pool. A lost lease leaves its frame locked.
 #[derive(Debug)]
 #[must_use = "a lost lease leaves its frame locked for good"]
 pub struct Exclusive {
@@ -55,7 +55,7 @@ pub struct Exclusive {
     written: bool,
 }
 
-/// The right to read one frame as plain bytes: a pin. Lost ones leave the frame pinned.
+/// The right to read one frame as plain bytes: a pin. A lost lease leaves the frame pinned.
 #[derive(Debug)]
 #[must_use = "a lost lease leaves its frame pinned for good"]
 pub struct Shared {
@@ -63,8 +63,8 @@ pub struct Shared {
     pool: u32,
 }
 
-/// The version of a frame's content, for optimistic reading. It changes each time an [`Exclusive`] lease
-/// under which the frame may have changed is given back, and wraps after 2^32 of those.
+/// The version of a frame's content, for optimistic reading. It changes each time an [`Exclusive`] lease under which
+/// the frame may have changed is released, and wraps after 2^32 changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Version(u32);
 
@@ -90,7 +90,7 @@ impl Shared {
 }
 
 mod sealed {
-    /// What [`super::Lease`] needs and only this module may give.
+    /// What [`super::Lease`] requires and only this module may implement.
     pub trait Held {
         /// Index of the frame.
         fn frame_index(&self) -> u32;
@@ -126,7 +126,7 @@ pub trait Lease: sealed::Held {}
 impl Lease for Exclusive {}
 impl Lease for Shared {}
 
-/// Frames shared by threads; the module text says who may read and write what.
+/// Frames shared by threads; the module documentation states who may read and write what.
 pub struct Pool {
     id: u32,
     frames: usize,
@@ -146,10 +146,10 @@ impl std::fmt::Debug for Pool {
 }
 
 impl Pool {
-    /// Maps and zeroes the frames and brings their pages in.
+    /// Maps and zeroes the frames and allocates their pages.
     ///
     /// # Errors
-    /// [`BlockError::Invalid`] for sizes that cannot work, [`BlockError::Memory`] where the system has too little.
+    /// [`BlockError::Invalid`] for sizes that cannot work, [`BlockError::Memory`] if the system has too little.
     pub fn new(options: &PoolOptions) -> Result<Arc<Pool>, BlockError> {
         static NEXT_ID: AtomicU32 = AtomicU32::new(1);
         let PoolOptions { frames, frame_bytes, huge_pages } = *options;
@@ -173,25 +173,25 @@ impl Pool {
         Ok(Arc::new(Pool { id, frames, frame_bytes, words: frame_bytes / 8, states, memory }))
     }
 
-    /// How many frames there are.
+    /// Number of frames.
     #[inline]
     pub fn frames(&self) -> usize {
         self.frames
     }
 
-    /// Bytes of one frame.
+    /// Bytes per frame.
     #[inline]
     pub fn frame_bytes(&self) -> usize {
         self.frame_bytes
     }
 
-    /// Bytes of the frames that huge pages back now (`AnonHugePages` of `/proc/self/smaps`); `None` where
-    /// the kernel does not tell. Reads a file: not for the hot path.
+    /// Bytes of the frames that huge pages back now (`AnonHugePages` of `/proc/self/smaps`); `None` if the kernel does
+    /// not report it. Reads a file: not for the hot path.
     pub fn huge_pages_bytes(&self) -> Option<u64> {
         self.memory.huge_pages_bytes()
     }
 
-    /// Takes the exclusive lease, or `None` while anyone holds any lease of the frame.
+    /// Takes the exclusive lease; `None` while anyone holds a lease of the frame.
     #[inline]
     pub fn try_exclusive(&self, frame: u32) -> Option<Exclusive> {
         let state = &self.states[frame as usize];
@@ -210,7 +210,7 @@ impl Pool {
         None
     }
 
-    /// Takes a shared lease, or `None` while someone holds the exclusive one (or 65,535 hold shared ones).
+    /// Takes a shared lease; `None` while the exclusive one is held (or 65,535 shared ones are).
     #[inline]
     pub fn try_shared(&self, frame: u32) -> Option<Shared> {
         let state = &self.states[frame as usize];
@@ -226,27 +226,27 @@ impl Pool {
         None
     }
 
-    /// Gives the exclusive lease back after a change: the version moves on.
+    /// Releases the exclusive lease after a change: the version advances.
     #[inline]
     pub fn release(&self, lease: Exclusive) {
         self.end_exclusive(&lease, true, 0);
     }
 
-    /// Gives the exclusive lease back where nothing was written: the version stays. Where something was
-    /// written after all, the version moves on as with [`Pool::release`].
+    /// Releases the exclusive lease without a change: the version stays. If something was written after all, the
+    /// version advances as with [`Pool::release`].
     #[inline]
     pub fn release_unchanged(&self, lease: Exclusive) {
         self.end_exclusive(&lease, lease.written, 0);
     }
 
-    /// Turns the exclusive lease into a shared one in one step; the version moves on.
+    /// Turns the exclusive lease into a shared one in one step; the version advances.
     #[inline]
     pub fn downgrade(&self, lease: Exclusive) -> Shared {
         self.end_exclusive(&lease, true, SHARED_ONE);
         Shared { frame: lease.frame, pool: lease.pool }
     }
 
-    /// Gives a shared lease back.
+    /// Releases a shared lease.
     #[inline]
     pub fn unpin(&self, lease: Shared) {
         self.assert_own(lease.pool);
@@ -260,14 +260,14 @@ impl Pool {
         self.states[frame as usize].load(Ordering::Relaxed) & SHARED_MASK != 0
     }
 
-    /// Whether the exclusive lease is out at this moment. A hint: it may be out of date on return.
+    /// Whether the exclusive lease is held at this moment. A hint: it may be out of date on return.
     #[inline]
     pub fn is_exclusive(&self, frame: u32) -> bool {
         self.states[frame as usize].load(Ordering::Relaxed) & EXCLUSIVE != 0
     }
 
-    /// Marks a frame as used; writes only where the mark is not there yet, so that a hot frame's state stays shared between
-    /// processors. A hint for its owner: a mark set while the frame's exclusive lease ends may get lost.
+    /// Marks a frame as used. Writes only if the mark is not set, so that a hot frame's state stays shared between
+    /// processors. A hint for the frame's owner: a mark set while the frame's exclusive lease ends may get lost.
     #[inline]
     pub fn mark(&self, frame: u32) {
         let state = &self.states[frame as usize];
@@ -276,7 +276,7 @@ impl Pool {
         }
     }
 
-    /// Takes the mark away; whether it was there.
+    /// Clears the mark and returns whether it was set.
     #[inline]
     pub fn unmark(&self, frame: u32) -> bool {
         let state = &self.states[frame as usize];
@@ -286,22 +286,22 @@ impl Pool {
     /// The bytes of a leased frame.
     ///
     /// # Panics
-    /// Where the lease is of another pool.
+    /// If the lease belongs to another pool.
     #[inline]
     pub fn bytes<'a>(&'a self, lease: &'a impl Lease) -> &'a [u8] {
         self.assert_own(lease.pool_id());
         let start = self.address(lease.frame_index());
-        // SAFETY: the frame lies inside `memory`, which lives as long as `self`, and is initialised (zeroed at
-        // first). No writer exists while the slice lives: writing needs `&mut Exclusive` or giving the
-        // Exclusive away to a ring, which the borrow of the lease forbids; with a Shared lease the state word
-        // keeps any Exclusive from being made. Optimistic readers only load.
+        // SAFETY: the frame lies inside `memory`, which lives as long as `self`, and is initialised (zeroed at first).
+        // No writer exists while the slice lives: writing needs `&mut Exclusive` or giving the Exclusive away to a
+        // ring, which the borrow of the lease forbids; with a Shared lease the state word prevents any Exclusive from
+        // being created. Optimistic readers only load.
         unsafe { std::slice::from_raw_parts(start, self.frame_bytes) }
     }
 
-    /// Copies `data` into the frame at byte `offset`, in whole words, so that optimistic readers may look on.
+    /// Copies `data` into the frame at byte `offset`, in whole words, so that optimistic readers may read concurrently.
     ///
     /// # Panics
-    /// Where the lease is of another pool or the range is outside the frame.
+    /// If the lease belongs to another pool or the range is outside the frame.
     pub fn write(&self, lease: &mut Exclusive, offset: usize, data: &[u8]) {
         self.assert_own(lease.pool);
         assert!(
@@ -333,7 +333,7 @@ impl Pool {
     /// Stores one word of 8 bytes, native endian; `word` counts in words from the start of the frame.
     ///
     /// # Panics
-    /// Where the lease is of another pool or the word is outside the frame.
+    /// If the lease belongs to another pool or the word is outside the frame.
     #[inline]
     pub fn write_word(&self, lease: &mut Exclusive, word: usize, value: u64) {
         self.assert_own(lease.pool);
@@ -344,7 +344,7 @@ impl Pool {
     /// Sets the whole frame to zero.
     ///
     /// # Panics
-    /// Where the lease is of another pool.
+    /// If the lease belongs to another pool.
     pub fn fill_zero(&self, lease: &mut Exclusive) {
         self.assert_own(lease.pool);
         lease.written = true;
@@ -353,34 +353,34 @@ impl Pool {
         }
     }
 
-    /// Begins an optimistic read: the version of the frame, or `None` while someone may be changing it.
+    /// Starts an optimistic read: returns the version of the frame, or `None` while it may be changing.
     #[inline]
     pub fn version(&self, frame: u32) -> Option<Version> {
         let state = self.states[frame as usize].load(Ordering::Acquire);
         (state & EXCLUSIVE == 0).then_some(Version((state >> VERSION_SHIFT) as u32))
     }
 
-    /// Loads one word of 8 bytes, native endian, without a lease. It means something only after
-    /// [`Pool::validate`] has confirmed the version taken before.
+    /// Loads one word of 8 bytes, native endian, without a lease. The value is valid only after [`Pool::validate`] has
+    /// confirmed the version taken before.
     ///
     /// # Panics
-    /// Where frame or word are out of range.
+    /// If the frame or the word is out of range.
     #[inline]
     pub fn word(&self, frame: u32, word: usize) -> u64 {
         self.word_cell(frame, word).load(Ordering::Relaxed)
     }
 
-    /// Loads consecutive words from `first` on without a lease, as [`Pool::word`] does.
+    /// Loads consecutive words starting at `first` without a lease, as [`Pool::word`] does.
     ///
     /// # Panics
-    /// Where frame or words are out of range.
+    /// If the frame or a word is out of range.
     pub fn words(&self, frame: u32, first: usize, out: &mut [u64]) {
         for (index, value) in out.iter_mut().enumerate() {
             *value = self.word(frame, first + index);
         }
     }
 
-    /// Ends an optimistic read: whether all that was loaded since [`Pool::version`] is one consistent content.
+    /// Ends an optimistic read: whether everything loaded since [`Pool::version`] is one consistent content.
     #[inline]
     pub fn validate(&self, frame: u32, version: Version) -> bool {
         // The reader's half of the sequence lock: the loads before it must not move below the state load.
@@ -389,7 +389,7 @@ impl Pool {
         state & EXCLUSIVE == 0 && (state >> VERSION_SHIFT) as u32 == version.0
     }
 
-    /// Asks the processor to bring in the cache line at byte `offset` of a frame. Out of range is ignored.
+    /// Prefetches the cache line at byte `offset` of a frame. Out of range is ignored.
     #[inline]
     pub fn prefetch(&self, frame: u32, offset: usize) {
         if (frame as usize) < self.frames && offset < self.frame_bytes {
@@ -397,7 +397,7 @@ impl Pool {
         }
     }
 
-    /// Asks the processor for the beginnings of a frame that is read whole soon. Out of range is ignored.
+    /// Prefetches parts of a frame that will soon be read whole. Out of range is ignored.
     #[inline]
     pub(crate) fn prefetch_frame(&self, frame: u32) {
         for offset in prefetch::beginnings(self.frame_bytes) {
@@ -405,7 +405,7 @@ impl Pool {
         }
     }
 
-    /// Asks the processor to bring in the state word of a frame. Out of range is ignored.
+    /// Prefetches the state word of a frame. Out of range is ignored.
     #[inline]
     pub fn prefetch_state(&self, frame: u32) {
         self.states.prefetch(frame as usize);
@@ -421,7 +421,7 @@ impl Pool {
         lease.pool
     }
 
-    /// Where a frame starts. Reading or writing there needs what the module text says.
+    /// Start address of a frame. Access is subject to the rules in the module documentation.
     #[inline]
     pub(crate) fn address(&self, frame: u32) -> *mut u8 {
         assert!((frame as usize) < self.frames, "frame {frame} of a pool of {} frames", self.frames);
@@ -437,8 +437,8 @@ impl Pool {
     fn end_exclusive(&self, lease: &Exclusive, changed: bool, pins: u64) {
         self.assert_own(lease.pool);
         let state = &self.states[lease.frame as usize];
-        // Nobody else changes a state word while the exclusive bit is set, but for the mark, which may get lost: so load
-        // and store will do.
+        // While the exclusive bit is set nobody else changes a state word, except for the mark, which may get lost. So
+        // a load and a store suffice.
         let before = state.load(Ordering::Relaxed);
         debug_assert!(before & EXCLUSIVE != 0 && before & SHARED_MASK == 0, "frame {} is not exclusive", lease.frame);
         let version = if changed { before.wrapping_add(VERSION_ONE) } else { before } >> VERSION_SHIFT;
@@ -457,8 +457,8 @@ impl Pool {
         unsafe { AtomicU64::from_ptr(address) }
     }
 
-    /// Replaces some bytes of a word. Always whole words: accesses of different sizes to one place would not
-    /// be defined between threads. The caller holds the exclusive lease, so no store gets lost.
+    /// Replaces some bytes of a word, always by whole words: concurrent accesses of different sizes to one address are
+    /// undefined between threads. The caller holds the exclusive lease, so no store gets lost.
     fn patch_word(&self, frame: u32, word: usize, skew: usize, bytes: &[u8]) {
         let cell = self.word_cell(frame, word);
         let mut content = cell.load(Ordering::Relaxed).to_ne_bytes();

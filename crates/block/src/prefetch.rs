@@ -1,13 +1,14 @@
-//! Memory prefetched before it is read.
+//! Prefetches memory before it is read.
 
 const LINE_BYTES: usize = 64;
-/// Of a block that no cache of the processor holds, a few lines make it fetch those behind them by itself. Found by
-/// measurement (8 KiB, a Xeon with 2 MiB of L2 a core): 16 lines take the checksum of such a block from 0.55 to 0.36 us, all 128 no
+/// Distance between the starts of prefetched stretches. A few lines of a block that no cache holds make the processor
+/// fetch the lines after them by itself. Measured (8 KiB, a Xeon with 2 MiB of L2 per core): 16 lines reduce the
+/// checksum of such a block from 0.55 to 0.36 us; prefetching all 128 gains nothing more.
 /// further.
 const APART_BYTES: usize = 2048;
 const LINES: usize = 4;
 
-/// Prefetches the beginnings of a block that will be read soon, while the caller does something else.
+/// Prefetches the start of each stretch of a block that will be read soon, while the caller does something else.
 #[inline]
 pub fn prefetch(block: &[u8]) {
     for offset in beginnings(block.len()) {
@@ -15,7 +16,7 @@ pub fn prefetch(block: &[u8]) {
     }
 }
 
-/// The lines to ask for of a block of so many bytes.
+/// Offsets of the lines to prefetch in a block of `len` bytes.
 #[inline]
 pub(crate) fn beginnings(bytes: usize) -> impl Iterator<Item = usize> {
     (0..bytes)

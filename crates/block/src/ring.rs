@@ -1,8 +1,8 @@
 //! Requests in flight: one [`Ring`] per thread, over io_uring or, where that is refused, over helper threads.
 //!
 //! A ring takes leases of frames ([`Exclusive`]) and its own buffers ([`Buffer`]), lends their memory to the kernel,
-//! and returns them with the completion. Each request lives in a slot until its completion has been popped; the slot
-//! keeps the lease and the address list alive, whatever the caller does meanwhile, even if it drops the ring. A request
+//! and returns them with the completion. Each request lives in a slot until its completion has been popped. The slot
+//! keeps the lease and the address list alive whatever the caller does meanwhile, even if it drops the ring. A request
 //! allocates nothing.
 //!
 //! Who calls it: engines, one ring per driver thread, and log writers. It knows nothing about the content of a block.
@@ -28,13 +28,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most requests that one ring may have in flight.
+/// Maximum number of requests in flight per ring.
 pub(crate) const MAX_ENTRIES: u32 = 16_384;
 
 /// How requests reach the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Backend {
-    /// io_uring, or helper threads where it is refused; the reason is kept in [`Features::refused`].
+    /// io_uring, or helper threads if the kernel refuses it; [`Features::refused`] has the reason.
     Auto,
     /// io_uring or an error.
     Uring,
@@ -45,11 +45,11 @@ pub enum Backend {
 /// Size and kind of a [`Ring`].
 #[derive(Debug, Clone)]
 pub struct RingOptions {
-    /// Most requests in flight, 1 to 16,384.
+    /// Maximum number of requests in flight, 1 to 16,384.
     pub entries: u32,
-    /// Buffers in the slab the ring owns; may be 0.
+    /// Number of buffers in the ring's slab; may be 0.
     pub buffers: usize,
-    /// Bytes of one buffer, a multiple of 4096.
+    /// Bytes per buffer, a multiple of 4096.
     pub buffer_bytes: usize,
     /// The pool whose frames `read_frame` and `read_frames` take.
     pub pool: Option<Arc<Pool>>,
@@ -57,7 +57,7 @@ pub struct RingOptions {
     pub files: Vec<Arc<DirectFile>>,
     /// How requests reach the kernel.
     pub backend: Backend,
-    /// Helper threads where they are used, at least 1.
+    /// Number of helper threads, if any are used; at least 1.
     pub helpers: usize,
 }
 
@@ -66,26 +66,26 @@ pub struct RingOptions {
 pub struct Completion {
     /// The caller's tag of the request.
     pub tag: u64,
-    /// Bytes moved (0 for a synchronisation or a no-operation). A short count is reported as it is: at the end of a
+    /// Bytes moved (0 for a synchronisation or a no-operation). A short count is passed on unchanged: at the end of a
     /// file, or on a full disk.
     pub result: io::Result<u32>,
     /// The leases or buffer of the request.
     pub lease: CompletionLease,
-    /// The instant of the [`Ring::stamp`] before the request was given to the kernel, by the caller's clock; 0 where
-    /// there was none.
+    /// The time given to the last [`Ring::stamp`] before the request was submitted to the kernel, by the caller's
+    /// clock; 0 without a stamp.
     pub submitted: u64,
 }
 
 /// What a finished request returns.
 #[derive(Debug)]
 pub enum CompletionLease {
-    /// Of [`Ring::read_frame`].
+    /// For [`Ring::read_frame`].
     Frame(Exclusive),
-    /// Of [`Ring::read_frames`], in the order given.
+    /// For [`Ring::read_frames`], in the order given.
     Frames(Vec<Exclusive>),
-    /// Of [`Ring::read_buffer`] and [`Ring::write_buffer`].
+    /// For [`Ring::read_buffer`] and [`Ring::write_buffer`].
     Buffer(Buffer),
-    /// Of [`Ring::sync_file`] and [`Ring::nop`].
+    /// For [`Ring::sync_file`] and [`Ring::nop`].
     None,
 }
 
@@ -100,7 +100,7 @@ pub(crate) enum Kind {
     Nop,
 }
 
-/// What a backend has to know about a request. Its memory is kept alive by the slot.
+/// A request as a backend needs it. Its slot keeps its memory alive.
 struct Request {
     kind: Kind,
     slot: u32,
@@ -110,27 +110,27 @@ struct Request {
     address: *mut u8,
     /// Bytes, or entries of the address list.
     len: u32,
-    /// Its place in the registered memory.
+    /// Its location in the registered memory.
     place: Place,
 }
 
-/// Which area of registered memory a request uses, so that a backend can find the index it was registered under.
+/// Which area of registered memory a request uses, so that a backend can find the index under which it is registered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Frame(u32),
-    /// Scattered over frames from the first to the last named here, in any order.
+    /// Scattered over frames from the lowest to the highest index given here, in any order.
     Frames(u32, u32),
     Buffer(u32),
     Nowhere,
 }
 
-/// Keeps alive all that a request in flight uses.
+/// Keeps everything alive that a request in flight uses.
 struct Slot {
     tag: u64,
     kind: Kind,
     file: u16,
     lease: CompletionLease,
-    /// Addresses of a scattered read; the capacity stays for the next one.
+    /// Addresses of a scattered read; the capacity is reused.
     addresses: Vec<libc::iovec>,
     /// See [`Completion::submitted`].
     submitted: u64,
@@ -142,15 +142,15 @@ enum Engine {
     Backed(backed::Backed),
 }
 
-/// Requests in flight of one thread. Not `Send`: the kernel is told that one thread submits.
+/// Requests in flight of one thread. Not `Send`: the ring is set up for a single submitting thread.
 pub struct Ring {
-    // The engine is dropped first, and its drop waits until nothing is in flight any more.
+    // The engine is dropped first, and its drop waits until nothing is in flight.
     engine: Engine,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Completions taken from the engine and not popped yet: slot and result as the kernel gives it.
+    /// Completions taken from the engine and not popped yet: the slot, and the result as the kernel reports it.
     done: VecDeque<(u32, i32)>,
-    /// Slots queued since the last submit: one stamp serves them all.
+    /// Slots queued since the last submit; one stamp applies to them all.
     queued: Vec<u32>,
     slab: Rc<Slab>,
     pool: Option<Arc<Pool>>,
@@ -161,7 +161,7 @@ pub struct Ring {
 
 /// What a ring keeps of each of its files.
 struct FileState {
-    /// Added to every offset: the place of the file's byte 0 on its device.
+    /// Added to every offset: the position of the file's byte 0 on its device.
     base: u64,
     /// First byte that must not be written.
     limit: u64,
@@ -198,11 +198,11 @@ fn check_limits(entries: u32, files: usize) -> Result<(), BlockError> {
 }
 
 impl Ring {
-    /// Sets a ring up. What the kernel granted and refused is in [`Ring::features`].
+    /// Sets up a ring. [`Ring::features`] lists what the kernel granted and refused.
     ///
     /// # Errors
-    /// [`BlockError::Invalid`] for options that cannot work, [`BlockError::NoUring`] where io_uring was requested by
-    /// name and is refused, [`BlockError::Memory`], [`BlockError::Ring`].
+    /// [`BlockError::Invalid`] for options that cannot work, [`BlockError::NoUring`] if io_uring was requested by name
+    /// and is refused, [`BlockError::Memory`], [`BlockError::Ring`].
     pub fn open(options: RingOptions) -> Result<Ring, BlockError> {
         let RingOptions { entries, buffers, buffer_bytes, pool, files, backend, helpers } = options;
         check_limits(entries, files.len())?;
@@ -246,14 +246,14 @@ impl Ring {
         &self.features
     }
 
-    /// Takes a free buffer from the slab, or `None` while all are out. Its content is whatever it held before
-    /// (zeroes at first). Dropping it gives it back.
+    /// Takes a free buffer from the slab, or `None` while all are in use. Its content is left over from its last use
+    /// (zeroes at first). Dropping it returns it.
     #[inline]
     pub fn take_buffer(&mut self) -> Option<Buffer> {
         Slab::take(&self.slab)
     }
 
-    /// Gives a buffer back to the slab it came from; the same as dropping it.
+    /// Returns a buffer to the slab it came from; the same as dropping it.
     #[inline]
     pub fn give_back(&mut self, buffer: Buffer) {
         drop(buffer);
@@ -262,10 +262,10 @@ impl Ring {
     /// Queues a read of one whole frame. The completion returns the lease.
     ///
     /// # Errors
-    /// Hands the lease back while as many requests are in flight as the ring has entries.
+    /// Returns the lease while as many requests are in flight as the ring has entries.
     ///
     /// # Panics
-    /// Where the frame is not of the ring's pool or the file index is out of range.
+    /// If the frame is not of the ring's pool or the file index is out of range.
     #[inline]
     pub fn read_frame(&mut self, file: u16, offset: u64, mut frame: Exclusive, tag: u64) -> Result<(), Exclusive> {
         let pool = self.pool_of(&frame);
@@ -282,10 +282,10 @@ impl Ring {
     /// Queues one read of consecutive blocks scattered over frames in the order given.
     ///
     /// # Errors
-    /// Hands the leases back while as many requests are in flight as the ring has entries.
+    /// Returns the leases while as many requests are in flight as the ring has entries.
     ///
     /// # Panics
-    /// Where there are no frames or more than 1024 (the kernel's limit), a frame is not of the ring's pool, or the file
+    /// If there are no frames or more than 1024 (the kernel's limit), a frame is not of the ring's pool, or the file
     /// index is out of range.
     pub fn read_frames(
         &mut self,
@@ -320,10 +320,10 @@ impl Ring {
     /// Queues a read of `len` bytes into the beginning of a buffer.
     ///
     /// # Errors
-    /// Hands the buffer back while as many requests are in flight as the ring has entries.
+    /// Returns the buffer while as many requests are in flight as the ring has entries.
     ///
     /// # Panics
-    /// Where the buffer is another ring's or shorter than `len`, or the file index is out of range.
+    /// If the buffer belongs to another ring or is shorter than `len`, or the file index is out of range.
     pub fn read_buffer(&mut self, file: u16, offset: u64, buffer: Buffer, len: usize, tag: u64) -> Result<(), Buffer> {
         self.transfer(Kind::Read, file, offset, buffer, len, tag)
     }
@@ -332,10 +332,10 @@ impl Ring {
     /// is needed to read it back, has reached stable storage (`RWF_DSYNC`).
     ///
     /// # Errors
-    /// Hands the buffer back while as many requests are in flight as the ring has entries.
+    /// Returns the buffer while as many requests are in flight as the ring has entries.
     ///
     /// # Panics
-    /// Where the buffer is another ring's or shorter than `len`, or the file index is out of range.
+    /// If the buffer belongs to another ring or is shorter than `len`, or the file index is out of range.
     pub fn write_buffer(
         &mut self,
         file: u16,
@@ -349,14 +349,14 @@ impl Ring {
         self.transfer(kind, file, offset, buffer, len, tag)
     }
 
-    /// Queues a synchronisation of a file's data (`fdatasync`). It covers the writes that were popped before it was
-    /// queued; those still in flight may or may not be covered.
+    /// Queues a synchronisation of a file's data (`fdatasync`). It covers all writes popped before it was queued; those
+    /// still in flight may or may not be covered.
     ///
     /// # Errors
     /// `Err` while as many requests are in flight as the ring has entries.
     ///
     /// # Panics
-    /// Where the file index is out of range.
+    /// If the file index is out of range.
     #[expect(clippy::result_unit_err, reason = "there is nothing to hand back and only one cause: the ring is full")]
     pub fn sync_file(&mut self, file: u16, tag: u64) -> Result<(), ()> {
         let slot = self.take_slot(file).ok_or(())?;
@@ -365,7 +365,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Queues a request that does nothing but pass through the ring: for measuring the ring itself.
+    /// Queues a request that only passes through the ring: for measuring the ring itself.
     ///
     /// # Errors
     /// `Err` while as many requests are in flight as the ring has entries.
@@ -384,8 +384,8 @@ impl Ring {
         self.slots.len() - self.free.len()
     }
 
-    /// Notes `now`, an instant of the caller's clock, as the one at which everything queued is given to the kernel; each
-    /// completion brings it back. To be called just before [`Ring::submit`]: one stamp per submit, none per request.
+    /// Records `now`, a time of the caller's clock, as the submission time of everything queued; each completion
+    /// returns it. Call this just before [`Ring::submit`]: one stamp per submit, none per request.
     #[inline]
     pub fn stamp(&mut self, now: u64) {
         for slot in self.queued.drain(..) {
@@ -393,13 +393,13 @@ impl Ring {
         }
     }
 
-    /// Gives everything queued to the kernel and waits until `wait_for` completions can be popped, a [`Waker`] calls, a
-    /// signal arrives or `timeout` is over, whichever is first. With `wait_for` 0 it never waits, but completions that are
-    /// ready become visible. It waits for no more completions than are in flight; with none in flight and `wait_for`
-    /// above 0 it waits for a wake-up or the timeout. It may return early: check and call again.
+    /// Submits everything queued to the kernel and waits until `wait_for` completions can be popped, a [`Waker`] calls,
+    /// a signal arrives or `timeout` is over, whichever comes first. With `wait_for` 0 it never waits, but ready
+    /// completions become visible. It waits for no more completions than are in flight; with none in flight and
+    /// `wait_for` above 0 it waits for a wake-up or the timeout. It may return early: check and call again.
     ///
     /// # Errors
-    /// [`BlockError::Ring`] where the kernel does not take the requests; they stay queued.
+    /// [`BlockError::Ring`] if the kernel does not take the requests; they stay queued.
     #[inline]
     pub fn submit(&mut self, wait_for: u32, timeout: Duration) -> Result<(), BlockError> {
         self.queued.clear();
@@ -418,8 +418,8 @@ impl Ring {
         }
     }
 
-    /// The next completion, oldest first, without a system call. `None` means that none is ready as far as is known
-    /// without entering the kernel.
+    /// The next completion, oldest first, without a system call. `None` means that none is visible without entering the
+    /// kernel.
     #[inline]
     pub fn pop(&mut self) -> Option<Completion> {
         if self.done.is_empty() {
@@ -444,13 +444,13 @@ impl Ring {
         Some(Completion { tag, result, lease, submitted })
     }
 
-    /// Tags of the completions that were there at the last [`Ring::pop`] and come next, in their order.
+    /// Tags of the completions already known, in the order in which [`Ring::pop`] will return them.
     pub fn coming(&self) -> impl Iterator<Item = u64> + '_ {
         self.done.iter().map(|(slot, _)| self.slots[*slot as usize].tag)
     }
 
-    /// Asks the processor for the frame that [`Ring::pop`] gives next, if one is known: it comes while the caller works
-    /// on the one before.
+    /// Prefetches the frame that [`Ring::pop`] will return next, if one is known: it arrives while the caller works on
+    /// the one before.
     #[inline]
     pub fn prefetch_next(&self) {
         if let (Some(pool), Some(&(slot, _))) = (&self.pool, self.done.front())
@@ -460,10 +460,10 @@ impl Ring {
         }
     }
 
-    /// A handle by which other threads end a waiting [`Ring::submit`].
+    /// A handle with which other threads can end a waiting [`Ring::submit`].
     ///
-    /// From the first call on, waiting for several completions costs one kernel entry per completion at worst, since a
-    /// wake-up must be able to end it at any time.
+    /// From the first call on, waiting for several completions costs up to one kernel entry per completion, since a
+    /// wake-up must be able to end the wait at any time.
     pub fn waker(&self) -> Waker {
         match &self.engine {
             Engine::Uring(uring) => uring.waker(),
@@ -478,7 +478,7 @@ impl Ring {
         self.counters
     }
 
-    /// Counters of each file, by its index. The sums are those of [`Ring::counters`].
+    /// Counters per file, in index order. Their sums are those of [`Ring::counters`].
     pub fn file_counters(&self) -> impl Iterator<Item = FileCounters> + '_ {
         self.files.iter().map(|state| state.counters)
     }
@@ -535,7 +535,7 @@ impl Ring {
         slot.tag = tag;
         slot.kind = kind;
         slot.file = file;
-        // A no-operation has no file, and a ring for them alone has none at all.
+        // A no-operation has no file, and a ring that only submits those has none at all.
         let base = self.files.get(usize::from(file)).map_or(0, |state| state.base);
         slot.lease = lease;
         slot.submitted = 0;
@@ -559,8 +559,8 @@ impl Drop for Ring {
             Engine::Backed(backed) => backed.drain(&mut self.slots),
         };
         if !finished {
-            // The kernel may still write into this memory and there is no way left to find out when it is done:
-            // losing the memory is the only safe thing.
+            // The kernel may still write into this memory, and nothing can tell when it stops. The only safe choice is
+            // to leak the memory.
             std::mem::forget(std::mem::take(&mut self.slots));
             std::mem::forget(Rc::clone(&self.slab));
             std::mem::forget(self.pool.clone());
@@ -568,8 +568,8 @@ impl Drop for Ring {
     }
 }
 
-/// Memory for the buffers of a ring over these files. Over those of a backend its pages come when they are touched: rings of tests
-/// are many and short.
+/// Memory for the buffers of a ring over these files. For files of a backend, pages are allocated at their first touch:
+/// tests create many short-lived rings.
 fn slab_memory(files: &[Arc<DirectFile>], bytes: usize, what: &'static str) -> Result<Mapping, BlockError> {
     if files.iter().any(|file| file.backed().is_some()) {
         Mapping::untouched(bytes, what)

@@ -1,8 +1,8 @@
 //! Checks that keep a run from overwriting foreign data.
 //!
-//! They look at the device number, not at the name: so they recognise a symbolic link, or a whole disk with a mounted
-//! partition. Errors say what was found and name the remedy. Other modules decide what is assay's own data set
-//! (markers, control files).
+//! They compare device numbers, not names, so they recognise a symbolic link, or a whole disk with a mounted partition.
+//! Errors say what was found and name the remedy. Other modules decide what is assay's own data set (markers, control
+//! files).
 
 mod bottom;
 mod openers;
@@ -19,14 +19,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use uses::Uses;
 
-/// Checks that writing to `path` destroys no foreign data: it does not exist yet, or it is an unused block device (by
-/// [`check_device_unused`]) without a known signature. An existing regular file is always refused here: only the code
-/// that marked it knows whether it is assay's own.
+/// Checks that writing to `path` destroys no foreign data: the path does not exist yet, or it is an unused block device
+/// (by [`check_device_unused`]) without a known signature. Always refuses an existing regular file: only the code that
+/// marked it knows whether it is assay's own.
 ///
-/// The answer holds for the moment of the call. It reads the device, never writes.
+/// The answer holds for the moment of the call. The check only reads the device.
 ///
 /// # Errors
-/// [`BlockError::Refused`] with the reason and the remedy, or [`BlockError::Io`] where the target cannot be examined.
+/// [`BlockError::Refused`] with the reason and the remedy, or [`BlockError::Io`] if the target cannot be examined.
 pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -37,7 +37,7 @@ pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
         Err(error) => return Err(BlockError::io(path, "examine", error)),
     };
     if metadata.is_file() {
-        return refuse(path, "it is an existing file that this tool did not make", "remove it or name another one");
+        return refuse(path, "it is an existing file that assay did not create", "remove it or name another one");
     }
     if metadata.is_dir() {
         return refuse(path, "it is a directory", "name a file in it or a block device");
@@ -47,17 +47,17 @@ pub fn check_writable_target(path: &Path) -> Result<(), BlockError> {
         Some(what) => refuse(
             path,
             format!("it contains {what}"),
-            "if its content can go, clear it with wipefs --all; otherwise name another device",
+            "if you do not need its content, clear it with wipefs --all; otherwise name another device",
         ),
         None => Ok(()),
     }
 }
 
-/// Checks that a block device, or another device on the same bytes (a partition, its disk, a second loop device of the
-/// same file), is unused: none is mounted, swap, the content of a loop device, part of another device (device mapper,
-/// md, LVM, bcache), claimed in any other way, or open for writing in another process, and no process has locked the
-/// file at the bottom. A device that cannot be followed to the bottom is refused. This does not look at its content:
-/// see [`device_signature`]. No option lifts this refusal.
+/// Checks that a block device is unused, together with every other device on the same bytes (a partition, its disk, a
+/// second loop device of the same file). None of them may be mounted, swap, the content of a loop device, part of
+/// another device (device mapper, md, LVM, bcache), claimed in any other way, or open for writing in another process,
+/// and no process may hold a lock on the file at the bottom. Refuses a device that cannot be followed to the bottom.
+/// Does not look at the content: see [`device_signature`]. No option lifts this refusal.
 ///
 /// # Errors
 /// [`BlockError::Refused`] with the use and the remedy, or [`BlockError::Io`].
@@ -71,25 +71,25 @@ pub fn check_device_unused(path: &Path) -> Result<(), BlockError> {
     }
 }
 
-/// The regular files that the kernel uses as something else, as found at one moment.
+/// The regular files that the kernel uses for another purpose, at one moment.
 #[derive(Debug)]
 pub struct UsedFiles {
     uses: Uses,
 }
 
 impl UsedFiles {
-    /// Looks at what this host uses now.
+    /// Finds what this host uses now.
     ///
     /// # Errors
-    /// [`BlockError::Io`] where the mounts cannot be listed.
+    /// [`BlockError::Io`] if the mounts cannot be listed.
     pub fn find() -> Result<Self, BlockError> {
         let roots = Roots::real();
         let mountinfo = read(&roots.proc.join("self/mountinfo"))?;
         Ok(Self { uses: Uses::find(&roots, &mountinfo) })
     }
 
-    /// Checks that an existing regular file, by whichever of its names, is not in use as something else: not swap
-    /// space, not the content of a loop device, not a mounted image. No option lifts this refusal.
+    /// Checks that an existing regular file, under any of its names, is not in use for another purpose: as swap space,
+    /// the content of a loop device or a mounted image. No option lifts this refusal.
     ///
     /// # Errors
     /// [`BlockError::Refused`] with the use and the remedy.
@@ -101,8 +101,8 @@ impl UsedFiles {
     }
 }
 
-/// What a device carries, in words ("an ext4 file system"), or `None` where nothing known is found, which does not
-/// mean that it is empty.
+/// The content of a device in words ("an ext4 file system"), or `None` if nothing known is found, which does not mean
+/// that it is empty.
 ///
 /// # Errors
 /// [`BlockError::Io`].
@@ -110,19 +110,18 @@ pub fn device_signature(path: &Path) -> Result<Option<&'static str>, BlockError>
     signature::found_on(path)
 }
 
-/// A block device opened exclusively: while this lives, no one else can mount it or claim it in the same way.
+/// A block device opened exclusively: while this value lives, nobody else can mount it or claim it in the same way.
 #[derive(Debug)]
 pub struct DeviceClaim {
     _descriptor: OwnedFd,
 }
 
-/// How often a claim is tried that somebody has, and the pause between two tries.
+/// How often to try a claim that someone else holds; the pause between tries follows.
 const CLAIM_TRIES: u32 = 50;
 const CLAIM_PAUSE: Duration = Duration::from_millis(10);
 
-/// Claims a block device. It waits for one that was released a moment ago: a process that is just being forked from the
-/// former holder still has it open until it executes another program, and unlike a lock the claim cannot be released
-/// explicitly.
+/// Claims a block device. Waits briefly for one that was just released: a child that the former holder is forking still
+/// has it open until it executes another program, and unlike a lock the claim cannot be released explicitly.
 ///
 /// # Errors
 /// [`BlockError::InUse`] if another process has it, otherwise [`BlockError::Io`].
@@ -142,7 +141,7 @@ fn refuse(path: &Path, why: impl Into<String>, remedy: &'static str) -> Result<(
     Err(BlockError::Refused { path: path.to_path_buf(), why: why.into(), remedy })
 }
 
-/// The kernel's own word: a device that is mounted or part of another one cannot be opened exclusively.
+/// Asks the kernel: a device that is mounted or part of another one cannot be opened exclusively.
 fn check_unclaimed(path: &Path) -> Result<(), BlockError> {
     match claim_device(path) {
         Ok(_) => Ok(()),
@@ -155,18 +154,18 @@ fn check_unclaimed(path: &Path) -> Result<(), BlockError> {
     }
 }
 
-/// The ways out.
+/// The remedies.
 const FREE: &str = "free it first (umount, swapoff, remove it from the volume) or name another device";
 const END: &str = "end the process or name another device";
 const OTHER: &str = "name another device";
 
-/// What the device is used for, or another one on the same bytes, in words, and the way out.
+/// How this device, or another one on the same bytes, is used, in words, and the remedy.
 fn use_of_device(roots: &Roots, device: Number) -> Result<Option<(String, &'static str)>, BlockError> {
     let mountinfo = read(&roots.proc.join("self/mountinfo"))?;
     let uses = Uses::find(roots, &mountinfo);
     let walked = match Walked::down(roots, &uses, device) {
         Ok(walked) => walked,
-        // Another device may lead to the same bytes, and nobody could tell.
+        // Another device may lead to the same bytes, and nothing could tell.
         Err(why) => {
             return Ok(Some(match use_in(roots, &uses, device, &|_| false) {
                 Some(used) => (format!("it {used}"), FREE),
@@ -176,10 +175,10 @@ fn use_of_device(roots: &Roots, device: Number) -> Result<Option<(String, &'stat
     };
     let all = bottom::all(roots, &uses);
     let mut kin: Vec<_> = all.iter().filter_map(|other| Some((walked.kinship(other)?, other))).collect();
-    // What somebody uses comes before what is laid on it, in whatever order the kernel has numbered them.
+    // Actual uses come before devices stacked on top, whatever the kernel's numbering.
     kin.sort_by_key(|(kinship, other)| (*kinship, in_use(&uses, other.number).is_none(), other.number));
     for (kinship, other) in &kin {
-        // What lies between the two is how the one comes to the other.
+        // Devices in between only connect the two and are no use of their own.
         let is_between = |number| *kinship == Kinship::Below && walked.contains(number);
         let used = use_in(roots, &uses, other.number, &is_between);
         if let Some(why) = used.or_else(|| claimed(*kinship, other)) {
@@ -195,16 +194,16 @@ fn use_of_device(roots: &Roots, device: Number) -> Result<Option<(String, &'stat
     }
     let devices: Vec<Number> = kin.iter().map(|(_, other)| other.number).collect();
     let writer = lasting(LASTING, || openers::writer_of(roots, &devices, &files));
-    let opened = "has it open for writing, by this name or another name of the same bytes";
+    let opened = "has it open for writing, under this name or as another device on the same bytes";
     Ok(writer.map(|process| (format!("{process} {opened}"), END)))
 }
 
-/// How long who has a device open must have had it, and how often the one after is waited for.
+/// How long an opener must keep a device open to count, and how often to wait again for a new opener.
 const LASTING: Duration = Duration::from_millis(500);
 const LASTING_TRIES: u32 = 10;
 
-/// Who is found twice in a row: `losetup` and `mount` have a device open for an instant. Where it is another one each time,
-/// the last.
+/// Returns an opener found twice in a row: `losetup` and `mount` open a device only for an instant. If the opener
+/// differs each time, returns the last one.
 fn lasting(pause: Duration, mut find: impl FnMut() -> Option<String>) -> Option<String> {
     let mut found = find()?;
     for _ in 0..LASTING_TRIES {
@@ -218,7 +217,7 @@ fn lasting(pause: Duration, mut find: impl FnMut() -> Option<String>) -> Option<
     Some(found)
 }
 
-/// A device that lies on the same bytes as the one that is asked for.
+/// Describes a device on the same bytes as the requested one.
 fn named(kinship: Kinship, name: &str) -> String {
     match kinship {
         Kinship::Itself => "it".to_owned(),
@@ -229,9 +228,10 @@ fn named(kinship: Kinship, name: &str) -> String {
     }
 }
 
-/// Whether somebody has a device on the same bytes for himself: a run of assay, a mount in another namespace.
+/// Whether someone holds an exclusive claim on a device on the same bytes: another run of assay, a mount in another
+/// namespace.
 fn claimed(kinship: Kinship, other: &Walked) -> Option<String> {
-    // The kernel itself asks a disk and its partitions; what is made of others has claimed those.
+    // The kernel checks a disk against its partitions itself; devices made of others have claimed those.
     let is_asked = matches!(kinship, Kinship::Below | Kinship::Beside);
     let node = Path::new("/dev").join(&other.name);
     let is_it = is_asked && !other.is_held && block_device_at(&node) == Some(other.number);
@@ -242,7 +242,7 @@ fn claimed(kinship: Kinship, other: &Walked) -> Option<String> {
 /// Whether one device number is mounted or swap space.
 fn in_use(uses: &Uses, device: Number) -> Option<String> {
     for mount in &uses.mounts {
-        // The source counts as well: btrfs shows an anonymous number.
+        // Check the source as well: btrfs shows an anonymous device number.
         if mount.device == device || block_device_at(Path::new(&mount.source)) == Some(device) {
             return Some(format!("is mounted at {}", mount.mount_point.display()));
         }
@@ -251,19 +251,19 @@ fn in_use(uses: &Uses, device: Number) -> Option<String> {
     uses.swaps.iter().any(is_it).then(|| "is swap space".to_owned())
 }
 
-/// What one device number is used for, but by devices that `is_between`.
+/// What one device number is used for, ignoring devices that `is_between`.
 fn use_in(roots: &Roots, uses: &Uses, device: Number, is_between: &dyn Fn(Number) -> bool) -> Option<String> {
     if let Some(used) = in_use(uses, device) {
         return Some(used);
     }
-    // A loop device is no holder of what it lies on.
+    // sysfs does not list a loop device among the holders of the device below it.
     let is_below = |used: &&uses::Loop| used.device == Some(device) && !used.number.is_some_and(is_between);
     if let Some(used) = uses.loops.iter().find(is_below) {
         return Some(format!("is the content of the loop device {}", used.name));
     }
     let holders = roots.device_dir(device)?.join("holders");
     let names = names_in(&holders);
-    // What is made of the same parts shares them as its maker dealt them.
+    // Devices made of the same parts share them as the tool that created them arranged.
     let is_shared = names.iter().any(|name| bottom::number_in(&holders.join(name)).is_some_and(is_between));
     (!names.is_empty() && !is_shared).then(|| format!("is part of {}", names.join(", ")))
 }

@@ -1,12 +1,12 @@
-//! What the kernel reports about a socket, and the options that no safe library sets.
+//! Socket facts from the kernel, and the socket options that no safe library sets.
 
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd};
 
-/// `struct tcp_info` as Linux 5.5 and later fill it; older kernels fill less of it.
+/// `struct tcp_info` as Linux 5.5 and later fill it; older kernels fill only the first part.
 ///
-/// Counters start with the connection; times are microseconds.
+/// Counters start with the connection; times are in microseconds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the kernel's own names, less their prefix")]
@@ -65,15 +65,15 @@ pub struct TcpInfo {
     pub reord_seen: u32,
     pub rcv_ooopack: u32,
     pub snd_wnd: u32,
-    /// How many bytes of it the kernel filled.
+    /// Bytes of the structure that the kernel filled.
     pub filled: u32,
 }
 
 impl TcpInfo {
-    /// Of a TCP socket, now (`getsockopt(TCP_INFO)`).
+    /// Reads the current state of a TCP socket (`getsockopt(TCP_INFO)`).
     ///
     /// # Errors
-    /// No TCP socket.
+    /// If it is not a TCP socket.
     pub fn of(socket: impl AsFd) -> io::Result<Self> {
         let mut info = Self::default();
         let mut len = (size_of::<Self>() - size_of::<u64>()) as libc::socklen_t;
@@ -95,13 +95,13 @@ impl TcpInfo {
         Ok(info)
     }
 
-    /// The congestion window, bytes.
+    /// The congestion window in bytes.
     #[must_use]
     pub fn cwnd_bytes(&self) -> u64 {
         u64::from(self.snd_cwnd) * u64::from(self.snd_mss)
     }
 
-    /// Whether the kernel reports what the sender waited for (4.10 and later).
+    /// Whether the kernel reports what limited the sender (4.10 and later).
     #[must_use]
     pub fn tells_limits(&self) -> bool {
         self.filled >= 192
@@ -109,7 +109,7 @@ impl TcpInfo {
 }
 
 fn set<T>(socket: impl AsFd, level: i32, name: i32, value: &T) -> io::Result<()> {
-    // SAFETY: the kernel reads as many bytes as the value has from where it lies.
+    // SAFETY: the kernel reads as many bytes as the value has, from the value itself.
     let answer = unsafe {
         libc::setsockopt(
             socket.as_fd().as_raw_fd(),
@@ -125,18 +125,18 @@ fn set<T>(socket: impl AsFd, level: i32, name: i32, value: &T) -> io::Result<()>
     }
 }
 
-/// Largest segment of a TCP socket, bytes (`TCP_MAXSEG`); before it connects or listens.
+/// Sets the maximum segment size of a TCP socket in bytes (`TCP_MAXSEG`), before it connects or listens.
 ///
 /// # Errors
-/// The kernel refuses the size.
+/// If the kernel refuses the size.
 pub fn set_max_segment(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, &bytes)
 }
 
-/// Largest segment of a TCP socket, bytes.
+/// The maximum segment size of a TCP socket in bytes.
 ///
 /// # Errors
-/// No TCP socket.
+/// If it is not a TCP socket.
 pub fn max_segment(socket: impl AsFd) -> io::Result<u32> {
     let mut value = 0_u32;
     let mut len = size_of::<u32>() as libc::socklen_t;
@@ -156,20 +156,21 @@ pub fn max_segment(socket: impl AsFd) -> io::Result<u32> {
     }
 }
 
-/// How fast the kernel lets a socket send, bytes per second (`SO_MAX_PACING_RATE`).
+/// Limits how fast the kernel lets a socket send, in bytes per second (`SO_MAX_PACING_RATE`).
 ///
 /// # Errors
-/// The kernel refuses it.
+/// If the kernel refuses it.
 pub fn set_pacing_rate(socket: impl AsFd, bytes_per_s: u64) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &bytes_per_s)
 }
 
-/// How many bytes wake a waiting reader (`SO_RCVLOWAT`); the end of the connection, and a full buffer, wake it earlier.
+/// Sets how many bytes wake a waiting reader (`SO_RCVLOWAT`). The end of the connection and a full buffer wake it
+/// earlier.
 ///
 /// A reader that has read part of its data must set this to no more than the rest.
 ///
 /// # Errors
-/// The kernel refuses it.
+/// If the kernel refuses it.
 pub fn set_wake_bytes(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     let bytes = i32::try_from(bytes).unwrap_or(i32::MAX);
     set(socket, libc::SOL_SOCKET, libc::SO_RCVLOWAT, &bytes)

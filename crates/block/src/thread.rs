@@ -1,26 +1,26 @@
-//! What the kernel reports about the calling thread, and how precisely it wakes it.
+//! Resource usage of the calling thread as the kernel reports it, and the precision of its timers.
 
 use crate::BlockError;
 use std::io;
 use std::mem::MaybeUninit;
 
-/// Cumulative since the thread began (`getrusage(RUSAGE_THREAD)`).
+/// Usage since the thread started (`getrusage(RUSAGE_THREAD)`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ThreadUsage {
-    /// Time in user mode, ns, as exact as the kernel's accounting splits it.
+    /// Time in user mode, ns, as precise as the kernel's split of the time.
     pub user_ns: u64,
     /// Time in the kernel, ns.
     pub system_ns: u64,
-    /// Context switches, voluntary and not.
+    /// Context switches, voluntary and involuntary.
     pub context_switches: u64,
     /// Page faults that needed I/O.
     pub major_faults: u64,
-    /// Page faults that did not.
+    /// Page faults that did not need I/O.
     pub minor_faults: u64,
 }
 
 impl ThreadUsage {
-    /// Of the calling thread, now.
+    /// The usage of the calling thread so far.
     #[must_use]
     pub fn now() -> Self {
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
@@ -42,7 +42,7 @@ impl ThreadUsage {
         }
     }
 
-    /// What was used since `earlier`, a reading of the same thread.
+    /// The usage since `earlier`, a reading of the same thread.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
@@ -55,11 +55,11 @@ impl ThreadUsage {
     }
 }
 
-/// How much later than asked the kernel may wake the calling thread, ns; 50 us unless set (`PR_SET_TIMERSLACK`). A
-/// thread with a schedule should set 1.
+/// Limits how much later than requested the kernel may wake the calling thread, in ns; 50 us by default
+/// (`PR_SET_TIMERSLACK`). A thread with a schedule should set 1.
 ///
 /// # Errors
-/// [`BlockError::Invalid`] where the kernel refuses.
+/// [`BlockError::Invalid`] if the kernel refuses it.
 pub fn set_timer_slack(slack_ns: u64) -> Result<(), BlockError> {
     // SAFETY: this option of `prctl` takes a number and touches no memory of ours.
     let answer = unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack_ns as libc::c_ulong, 0, 0, 0) };

@@ -6,18 +6,18 @@ use crate::prefetch::prefetch_line;
 use std::ops::Deref;
 use std::sync::atomic::AtomicU64;
 
-/// Zeroed words of 8 bytes in a separate area, so that the kernel can back them with huge pages: with small pages
-/// almost every look into a table of many megabytes misses the TLB.
+/// Zeroed words of 8 bytes in a separate area, so that the kernel can back them with huge pages. With small pages
+/// almost every lookup in a table of many megabytes misses the TLB.
 pub struct Words {
     memory: Mapping,
     len: usize,
 }
 
 impl Words {
-    /// Maps `len` words for `what` (used in the error) and brings their pages in. `huge_pages` is advice.
+    /// Maps `len` words for `what` (used in the error) and allocates their pages. `huge_pages` is advice.
     ///
     /// # Errors
-    /// [`BlockError::Memory`] where the system has too little, [`BlockError::Invalid`] for more than can be addressed.
+    /// [`BlockError::Memory`] if the system has too little, [`BlockError::Invalid`] for more than can be addressed.
     pub fn zeroed(len: usize, huge_pages: bool, what: &'static str) -> Result<Self, BlockError> {
         let bytes =
             len.checked_mul(size_of::<AtomicU64>()).filter(|bytes| isize::try_from(*bytes).is_ok()).ok_or_else(
@@ -27,7 +27,7 @@ impl Words {
         Ok(Self { memory, len })
     }
 
-    /// Asks the processor to bring in the line of a word. Out of range is ignored.
+    /// Prefetches the cache line of a word. Out of range is ignored.
     #[inline]
     pub fn prefetch(&self, index: usize) {
         if index < self.len {

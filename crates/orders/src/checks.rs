@@ -1,9 +1,10 @@
-//! What must hold for a data set after runs: seventeen checks, each a query whose answer is rows of (found, at least,
-//! at most).
+//! The consistency checks of a data set after runs: seventeen queries, each of which returns rows of (found, minimum,
+//! maximum).
 //!
-//! They use what was loaded ([`BASELINE`]) and what the sessions know they did ([`LEDGER`]): an order's total is the
-//! sum of its lines and takes one piece of stock per line; one piece more of a line is its price more on the order; nothing
-//! is ever deleted. The queries are SQL that every server understands; [`Words`] has the differences.
+//! They compare the data with what was loaded ([`BASELINE`]) and with what the sessions recorded ([`LEDGER`]). An
+//! order's total is the sum of its lines, and each line takes one unit of stock. Adding a unit to a line adds its price
+//! to the order. Nothing is ever deleted. The queries are SQL that every server understands; [`Words`] covers the
+//! differences.
 
 use crate::ledger::{BASELINE, ENTRIES, LEDGER, OPEN_RUNS};
 use crate::model::{Column, SEQUENCES, Table};
@@ -11,19 +12,19 @@ use assay_measure::figures::figures;
 
 /// A server's own SQL expressions.
 pub trait Words {
-    /// A table or sequence of the data set.
+    /// The qualified name of a table or sequence of the data set.
     fn relation(&self, name: &str) -> String;
 
-    /// A column's name, quoted where it must be.
+    /// A column's name, quoted if necessary.
     fn name(&self, column: &str) -> String;
 
-    /// The number a column's value counts as in the checksum ([`crate::lines`]); never NULL.
+    /// The number that a column's value contributes to the checksum ([`crate::lines`]); never NULL.
     fn counted(&self, column: &Column) -> String;
 
-    /// An expression for the last number that a sequence has given or reserved.
+    /// An expression for the last number that a sequence has returned or reserved.
     fn last_of(&self, sequence: &str) -> String;
 
-    /// What ends a query that reads no table.
+    /// The end of a query that reads no table.
     fn of_nothing(&self) -> &'static str {
         ""
     }
@@ -35,14 +36,14 @@ fn sum_of(words: &dyn Words, table: Table) -> String {
     format!("coalesce(sum({}), 0)", terms.join(" + "))
 }
 
-/// The query for rows and checksum of a table.
+/// The query for the row count and checksum of a table.
 #[must_use]
 pub fn checksum_sql(words: &dyn Words, table: Table) -> String {
     let (sum, table) = (sum_of(words, table), words.relation(table.name()));
     format!("select count(*), {sum} from {table}")
 }
 
-/// The statements that record what was loaded. `sums` are the checksums of the unchanging tables.
+/// The statements that record what was loaded. `sums` are the checksums of the tables that never change.
 #[must_use]
 pub fn baseline_sql(words: &dyn Words, sums: &[(Table, i128)]) -> Vec<String> {
     let of = |table: Table| words.relation(table.name());
@@ -81,7 +82,7 @@ pub fn baseline_sql(words: &dyn Words, sums: &[(Table, i128)]) -> Vec<String> {
     sql
 }
 
-/// Tables whose rows are counted at the load, and the keys they have there.
+/// Tables whose rows the load counts, and the keys of these counts.
 const COUNTED: [(&str, Table); 5] = [
     ("inv_n", Table::Inventories),
     ("cust_n", Table::Customers),
@@ -90,7 +91,7 @@ const COUNTED: [(&str, Table); 5] = [
     ("logon_n", Table::Logon),
 ];
 
-/// Tables that nothing changes.
+/// Tables that never change.
 pub const STATIC: [Table; 3] = [Table::Warehouses, Table::ProductInformation, Table::ProductDescriptions];
 
 fn sum_key(table: Table) -> String {
@@ -102,11 +103,11 @@ fn sum_key(table: Table) -> String {
 pub struct Check {
     /// `C1` to `C17`
     pub id: &'static str,
-    /// What holds.
+    /// The invariant.
     pub what: &'static str,
-    /// Rows of (found, at least, at most).
+    /// Query for rows of (found, minimum, maximum).
     pub sql: String,
-    /// It compares with the books, which a run that was killed did not close.
+    /// Whether it compares with the books, which a killed run leaves open.
     pub by_books: bool,
 }
 
@@ -116,16 +117,16 @@ pub struct Check {
 pub struct Checked {
     /// `C1` to `C17`
     pub id: String,
-    /// What holds.
+    /// The invariant.
     pub what: String,
     /// `holds`, `broken` or `n/a`.
     pub verdict: String,
-    /// What was found instead, or why the check could not be judged.
+    /// What was found instead, or why the check has no verdict.
     pub found: String,
 }
 
 impl Check {
-    /// The verdict on the rows that its question was answered with.
+    /// Judges the rows that its query returned.
     #[must_use]
     pub fn judge(&self, rows: &[[f64; 3]]) -> Checked {
         let broken: Vec<String> = rows
@@ -148,7 +149,7 @@ impl Check {
         self.told(verdict, found)
     }
 
-    /// Nothing can be said.
+    /// The result when the check has no verdict.
     #[must_use]
     pub fn not_known(&self, why: &str) -> Checked {
         self.told("n/a", why.to_owned())
@@ -159,17 +160,17 @@ impl Check {
     }
 }
 
-/// Verdicts.
+/// Verdict: the invariant holds.
 pub const HOLDS: &str = "holds";
-/// The data set is not what it must be.
+/// Verdict: the data set violates the invariant.
 pub const BROKEN: &str = "broken";
 
 /// Why the books cannot be used while this many runs have them open.
 #[must_use]
 pub fn books_open(runs: u64) -> String {
     format!(
-        "{} begun on this data set and left the books open: killed, or still running. Prepare the data set again to \
-         check all of it",
+        "{} started on this data set and not closed the books (killed, or still running). Prepare the data set again \
+         to check all of it",
         match runs {
             1 => "a run has".to_owned(),
             n => format!("{n} runs have"),
@@ -183,7 +184,7 @@ pub fn open_runs_sql(words: &dyn Words) -> String {
     format!("select acked from {} where k = '{OPEN_RUNS}'", words.relation(LEDGER))
 }
 
-/// What a check is called, what holds, and whether it rests on the books.
+/// Id of each check, its invariant, and whether it relies on the books.
 const KNOWN: [(&str, &str, bool); 17] = [
     ("C1", "every new order's total is the sum of its lines", false),
     ("C2", "totals and lines of loaded orders changed by the same amount", false),
@@ -204,7 +205,7 @@ const KNOWN: [(&str, &str, bool); 17] = [
     ("C17", "each order is shipped once, by an acknowledged shipment", true),
 ];
 
-/// The seventeen checks.
+/// All seventeen checks.
 #[must_use]
 pub fn all(words: &dyn Words) -> Vec<Check> {
     let ask = Ask(words);
@@ -231,7 +232,7 @@ pub fn all(words: &dyn Words) -> Vec<Check> {
     known.map(|((id, what, by_books), sql)| Check { id, what, sql, by_books }).collect()
 }
 
-/// The questions.
+/// Builds the queries of the checks.
 struct Ask<'a>(&'a dyn Words);
 
 impl Ask<'_> {
@@ -251,7 +252,8 @@ impl Ask<'_> {
         format!("(select in_doubt from {} where k = '{key}')", self.0.relation(LEDGER))
     }
 
-    /// One row of three expressions. What reads a table is a query of its own within: none stands beside a count, which Oracle may refuse.
+    /// Returns one row of three expressions. An expression that reads a table is a subquery of its own: Oracle may
+    /// refuse one beside an aggregate.
     fn row(&self, found: &str, least: &str, most: &str) -> String {
         format!("select {found}, {least}, {most}{}", self.0.of_nothing())
     }

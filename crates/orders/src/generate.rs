@@ -1,9 +1,9 @@
-//! The rows of the data set: each is a function of (seed, table, number), whichever thread makes it and in whatever
-//! order.
+//! Generates the rows of the data set. Each row is a function of (seed, table, number), whichever thread generates it
+//! and in whatever order.
 //!
-//! `B(a, b)` of the published rules is a bell over a..b with its centre between and a standard deviation of a ninth of
-//! the width. By default the bells of a row are drawn separately; published sample rows show one draw for all bells of
-//! a row, which [`Generator::legacy`] reproduces.
+//! `B(a, b)` of the published rules is a bell curve over a..b, centred, with a standard deviation of a ninth of the
+//! width. By default each bell-shaped column of a row is drawn separately. Published sample rows show one draw for all
+//! of them, which [`Generator::legacy`] reproduces.
 
 use crate::lines::Lines;
 use crate::model::{TABLES, Table};
@@ -11,22 +11,22 @@ use crate::names::{HOBBIES, Lists, PROVIDERS};
 use assay_measure::prng::{SplitMix64, scramble};
 use std::ops::Range;
 
-/// Rules that change what rows hold change this.
+/// Version of the rules; increases with every change to the content of rows.
 pub const VERSION: u32 = 1;
 
-/// Products, their descriptions, and warehouses: the same at every scale.
+/// Number of products, of product descriptions and of warehouses: the same at every scale.
 pub const FIXED: u64 = 1000;
-/// Warehouses that a product lies in.
+/// Number of warehouses that stock a product.
 const WAREHOUSES_HELD: Range<u64> = 800..1000;
-/// Lines of a loaded order.
+/// Number of lines of a loaded order.
 const LINES_HELD: Range<u64> = 1..10;
-/// Lines one order can have at most, with room: an item's number is its order's x this + its line.
+/// Upper bound for the lines of an order: an item's number is order x this + line.
 const LINES_ROOM: u64 = 16;
 
-/// Days from 1970-01-01 to the first of January of a year, and to some other days of the rules.
+/// Days from 1970-01-01 to 1 January of a year, and to other dates of the rules.
 mod day {
     pub(super) const Y1950: u64 = 7_305;
-    /// 1950-01-01 lies so many days before 1970-01-01.
+    /// 1950-01-01 is this many days before 1970-01-01.
     pub(super) const Y2000: u64 = 10_957;
     pub(super) const BORN_LAST: u64 = 11_082;
     pub(super) const Y2007: u64 = 13_514;
@@ -40,7 +40,7 @@ mod day {
     pub(super) const EXPIRES_LAST: u64 = 17_744;
 }
 
-/// What the credit limits are drawn from; the original has 100000 too, which its own rule forbids.
+/// Values of the credit limits. The original also has 100000, which its own rule forbids.
 const CREDIT: [i64; 11] = [1000, 2000, 3000, 4000, 5000, 5500, 6000, 6500, 10_000, 20_000, 50_000];
 const CLASSES: [&str; 10] = [
     "Prime",
@@ -67,12 +67,12 @@ const STATUSES: [&str; 4] = ["orderable", "planned", "under development", "obsol
 /// Random values of one row.
 struct Draw<'a> {
     random: SplitMix64,
-    /// The one bell of the row, where all share it.
+    /// The shared bell-curve draw of the row, if all bell-shaped columns use one.
     bell: Option<i64>,
     lists: &'a Lists,
 }
 
-/// One in units of a bell's standard deviation.
+/// One standard deviation of the bell curve in fixed-point units.
 const BELL_ONE: i64 = 1 << 16;
 
 impl Draw<'_> {
@@ -83,12 +83,12 @@ impl Draw<'_> {
         range.start + ((u128::from(self.random.next_u64()) * width) >> 64) as u64
     }
 
-    /// Whether `hits` of `of` happened.
+    /// True with a probability of `hits` / `of`.
     fn odds(&mut self, hits: u64, of: u64) -> bool {
         self.range(0..of) < hits
     }
 
-    /// A bell around 0 in units of its standard deviation x [`BELL_ONE`]: four uniform numbers together.
+    /// A bell curve around 0, in standard deviations x [`BELL_ONE`]: the sum of four uniform numbers.
     fn standard(&mut self) -> i64 {
         if let Some(bell) = self.bell {
             return bell;
@@ -123,7 +123,7 @@ impl Draw<'_> {
         &list[self.bell(0..list.len() as i64) as usize]
     }
 
-    /// So many characters of an alphabet that begins with `first`.
+    /// Appends a random number of characters of an alphabet.
     fn characters(&mut self, chars: Range<u64>, alphabet: &[u8], out: &mut Vec<u8>) {
         for _ in 0..self.range(chars) {
             out.push(alphabet[self.range(0..alphabet.len() as u64) as usize]);
@@ -135,10 +135,10 @@ const LOWER: &[u8] = b"abcdefghijklmnopqrstuvwxyz";
 const UPPER: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const DIGITS: &[u8] = b"0123456789";
 const ANY: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-/// Words of product texts: the letters, with a blank now and then.
+/// Characters of product texts: the letters, with occasional blanks.
 const PROSE: &[u8] = b"abcdefghijklmnopqrstuvwxyz abcdefghijklmnopqrstuvwxyz ";
 
-/// Rows of the tables whose size depends on the scale.
+/// Row counts of the tables whose size depends on the scale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// Customers.
@@ -154,7 +154,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// At this scale, in thousandths; 1000 is about 1 GB.
+    /// Row counts at this scale, in thousandths; 1000 is scale 1, about 2 GB.
     #[must_use]
     pub fn of(scale_milli: u64) -> Self {
         let rows = |per_scale: u64| (per_scale * scale_milli).div_ceil(1000).max(1);
@@ -167,7 +167,7 @@ impl Counts {
         }
     }
 
-    /// The counting unit of a table's rows: its rows, or the orders and products that its rows belong to.
+    /// Number of units that generate a table: its rows, or the orders or products that its rows belong to.
     #[must_use]
     pub fn units(self, table: Table) -> u64 {
         match table {
@@ -181,28 +181,28 @@ impl Counts {
     }
 }
 
-/// See the module.
+/// Generates the rows of one data set; see the module.
 #[derive(Debug)]
 pub struct Generator {
     seed: u64,
     counts: Counts,
     lists: Lists,
-    /// All bells of a row come from one draw, as in published rows.
+    /// Draw all bell-shaped columns of a row together, as in published rows.
     pub legacy: bool,
 }
 
-/// Purposes of random streams beside the tables' own.
+/// Purposes of additional random streams, beyond those of the tables.
 const LINES_OF: u64 = 100;
 const HELD_OF: u64 = 101;
 
 impl Generator {
-    /// Of one data set.
+    /// A generator for one data set.
     #[must_use]
     pub fn new(seed: u64, scale_milli: u64, legacy: bool) -> Self {
         Self { seed, counts: Counts::of(scale_milli), lists: Lists::default(), legacy }
     }
 
-    /// Rows of the tables that grow.
+    /// Row counts of the tables that grow.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.counts
@@ -223,19 +223,19 @@ impl Generator {
         range.start + ((u128::from(self.word(purpose, number)) * width) >> 64) as u64
     }
 
-    /// Lines of a loaded order.
+    /// Number of lines of a loaded order.
     #[must_use]
     pub fn lines_of(&self, order: u64) -> u64 {
         self.within(LINES_OF, order, LINES_HELD)
     }
 
-    /// Warehouses that hold a product.
+    /// Number of warehouses that stock a product.
     #[must_use]
     pub fn held(&self, product: u64) -> u64 {
         self.within(HELD_OF, product, WAREHOUSES_HELD)
     }
 
-    /// Rows of a table that these units have, from 1.
+    /// Number of rows that these units, from 1, have in a table.
     #[must_use]
     pub fn rows_of(&self, table: Table, units: Range<u64>) -> u64 {
         match table {
@@ -245,19 +245,19 @@ impl Generator {
         }
     }
 
-    /// Rows of a table, exactly.
+    /// Exact number of rows of a table.
     #[must_use]
     pub fn rows(&self, table: Table) -> u64 {
         self.rows_of(table, 1..self.counts.units(table) + 1)
     }
 
-    /// Rows of all tables.
+    /// Number of rows of all tables.
     #[must_use]
     pub fn rows_in_all(&self) -> u64 {
         TABLES.into_iter().map(|table| self.rows(table)).sum()
     }
 
-    /// Writes the rows of one unit, from 1.
+    /// Writes the rows of one unit, counted from 1.
     pub fn write(&self, table: Table, unit: u64, out: &mut Lines) {
         match table {
             Table::Customers => self.customer(unit, out),
@@ -366,7 +366,7 @@ impl Generator {
         let mut word = Vec::with_capacity(160);
         for chars in [10..36, 40..151] {
             word.clear();
-            // A text neither begins nor ends with a blank.
+            // A text neither starts nor ends with a blank.
             word.push(b'a' + d.range(0..26) as u8);
             d.characters(chars.start - 2..chars.end - 2, PROSE, &mut word);
             word.push(b'a' + d.range(0..26) as u8);

@@ -1,51 +1,51 @@
-//! Everything random about a transaction, drawn before it begins: a retry, another target and the other form (functions
-//! or single statements) do the same with it.
+//! Everything random about a transaction, drawn before it starts. A retry, another target and the other form (functions
+//! or single statements) therefore do the same.
 
 use crate::mix::Tx;
 use crate::names::Lists;
 use assay_measure::prng::SplitMix64;
 use std::ops::Range;
 
-/// Most products looked at or categories searched.
+/// Maximum number of products viewed or categories searched.
 pub const LOOKS_MAX: usize = 24;
-/// Most products bought.
+/// Maximum number of products bought.
 pub const BUYS_MAX: usize = 8;
 
-/// Loaded ids; runs do not visit the rows that runs add.
+/// Id ranges of the loaded rows; runs do not visit rows that runs added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// First and last customer.
     pub customers: (u64, u64),
 }
 
-/// See the module. It also contains inputs that a transaction does not use.
+/// The inputs of a transaction, including some that it does not use; see the module.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inputs<'a> {
-    /// Which transaction.
+    /// The transaction.
     pub tx: Tx,
     /// A customer.
     pub customer: i64,
-    /// The logon is written down (one in three).
+    /// Whether the logon is recorded (one in three).
     pub logon: bool,
-    /// How many products are looked at, or categories searched.
+    /// Number of products viewed or categories searched.
     pub looks: usize,
-    /// Products looked at.
+    /// Products viewed.
     pub products: [i32; LOOKS_MAX],
-    /// Categories searched,
+    /// Categories searched.
     pub categories: [i32; LOOKS_MAX],
-    /// each in a warehouse.
+    /// The warehouse of each category searched.
     pub warehouses: [i32; LOOKS_MAX],
-    /// The warehouse of the order, of the work list, of the query.
+    /// The warehouse of the order, the work list or the query.
     pub warehouse: i32,
-    /// How many are bought at most.
+    /// Maximum number of products bought.
     pub buys: usize,
-    /// Where the stock of each is looked up and taken.
+    /// The warehouse whose stock is looked up and taken for each product.
     pub stocks: [i32; BUYS_MAX],
-    /// Cost of delivery.
+    /// Delivery cost.
     pub cost: i32,
-    /// The status an order gets.
+    /// Status of a new order.
     pub status: i32,
-    /// Picks an order, a line; taken modulo the number found.
+    /// Choose an order and a line, modulo the number found.
     pub picks: [u32; 2],
     /// A sales representative.
     pub sales_rep: i32,
@@ -81,13 +81,13 @@ fn below(random: &mut SplitMix64, range: Range<u64>) -> u64 {
 }
 
 impl<'a> Inputs<'a> {
-    /// Draws them from the number of an operation.
+    /// Draws the inputs from the number of an operation.
     #[must_use]
     pub fn draw(tx: Tx, number: u64, bounds: Bounds, lists: &'a Lists) -> Self {
         let mut random = SplitMix64(number);
         let mut r = |range: Range<u64>| below(&mut random, range);
         let (first, last) = bounds.customers;
-        // The last customer is drawn where there is no other.
+        // The last customer is drawn only if there is no other.
         let customer = r(first..last.max(first + 1)) as i64;
         let logon = r(0..3) == 0;
         let looks = r(1..24) as usize;

@@ -1,6 +1,6 @@
-//! The kind of a run of order entry: the figures, sections and charts of every workload, and its own before them.
+//! The record kind of order entry: the figures, sections and charts of every workload, preceded by its own.
 //!
-//! Results that Swingbench printed have the same kind and keys, and no part: what needs one is left out.
+//! Results printed by Swingbench have the same kind and keys but no part; anything that needs the part is left out.
 
 use crate::checks::{BROKEN, HOLDS};
 use crate::mix::Tx;
@@ -18,13 +18,13 @@ use assay_measure::section::{Cell, Column, Section, Sections, Weight, left, righ
 use assay_measure::snapshot::RunData;
 use assay_measure::units::{fixed, six, thousands};
 
-/// What every run of a workload says.
+/// What every workload's records contain.
 const BASE: Workload = Workload(NAME);
 
-/// The verdict on a run whose figures are not to be used.
+/// The verdict on a run whose figures must not be used.
 const INVALID: &str = "invalid";
 
-/// The kind.
+/// The record kind of order entry.
 #[derive(Clone, Copy, Debug)]
 pub struct Orders;
 
@@ -107,7 +107,7 @@ impl Kind for Orders {
     }
 }
 
-/// Where the sections begin that tell what was measured.
+/// Index of the first section with measurements, after those with judgements.
 fn first_after_judgements(all: &[Section]) -> usize {
     let last = all.iter().rposition(|section| section.is_judgement);
     last.map_or(usize::from(!all.is_empty()), |last| last + 1)
@@ -281,7 +281,7 @@ fn transactions(page: &mut Sections, record: &Record, info: &OrdersInfo) {
     measured_from(page, info);
 }
 
-/// What the times are, and what has none.
+/// Explains what the times include, and which times are missing.
 fn measured_from(page: &mut Sections, info: &OrdersInfo) {
     let clock = match info.known.rate_per_s {
         0 => "Times run from a transaction's start to its answer, including all its attempts and pauses.",
@@ -367,7 +367,7 @@ fn headline(record: &Record, info: &OrdersInfo, base: Headline) -> Headline {
     }
 }
 
-/// Of a result that another tool printed: its times are those of the calls.
+/// For a result that another tool printed: its times are those of the calls.
 fn imported(record: &Record, base: Headline) -> Headline {
     let mut rows = vec![rate(record)];
     let times = [Tx::BrowseProducts, Tx::OrderProducts].map(|tx| times(record, tx, ""));
@@ -381,7 +381,7 @@ fn rate(record: &Record) -> HeadlineLine {
     HeadlineLine::of("Rate", told, "transactions n/a (absent)")
 }
 
-/// Times of one transaction; `which` they are, as the keys of the figures spell it.
+/// Times of one transaction; `which` is a part of the figure keys, `response_` or empty.
 fn times(record: &Record, tx: Tx, which: &str) -> HeadlineLine {
     let told = ["p50", "p90", "p99"].map(|q| {
         let key = format!("{}_{which}us_{q}", tx.key());
@@ -422,10 +422,11 @@ fn next(record: &Record) -> Vec<Next> {
     ]
 }
 
-/// What a run says of one condition.
+/// Extracts a condition of the test from a run.
 type Tells = fn(&OrdersInfo) -> String;
 
-/// What must be equal for two runs to be of the same test; what an import does not tell is not known.
+/// Conditions that must be equal for two runs to be of the same test. Those that an import does not contain are
+/// unknown.
 fn conditions(baseline: &Record, candidate: &Record) -> Vec<Check> {
     let [a, b] = [baseline, candidate].map(OrdersInfo::part_of);
     let of = |info: &Option<OrdersInfo>, what: Tells| info.as_ref().map(what).unwrap_or_default();

@@ -1,20 +1,20 @@
-//! What the sessions of a run know they did: the books with which the data set is compared.
+//! The books: what the sessions of a run recorded about their work, compared with the data set afterwards.
 
 use crate::mix::Tx;
 use crate::program::Effects;
 use assay_measure::figures::figures;
 use std::collections::BTreeMap;
 
-/// The table of the books: a key, the acknowledged count, the count in doubt.
+/// The table of the books: a key, the acknowledged count and the count in doubt.
 pub const LEDGER: &str = "soe_ledger";
-/// The table of what was loaded: a key and its value.
+/// The table with the baseline from the load: a key and its value.
 pub const BASELINE: &str = "soe_baseline";
-/// The row of the ledger that counts runs which have begun and not closed their books.
+/// The row of the ledger that counts runs with open books.
 pub const OPEN_RUNS: &str = "open_runs";
 /// The rows of the books, in the order of [`Ledger::rows`].
 pub const ENTRIES: [&str; 6] = ["OP", "NCR", "UCD", "BO", "PO", "logon"];
 
-/// What sessions did over a whole run.
+/// What the sessions did over a whole run.
 #[figures]
 #[derive(Eq)]
 pub struct Ledger {
@@ -24,19 +24,19 @@ pub struct Ledger {
     pub inserts: u64,
     /// UPDATE statements.
     pub updates: u64,
-    /// Transactions that were committed, those that only read included.
+    /// Committed transactions, including those that only read.
     pub commits: u64,
     /// Transactions that were rolled back.
     pub rollbacks: u64,
-    /// Acknowledged, by entry: orders, customers, addresses written by UCD, pieces added by BO, orders shipped by PO,
-    /// logons.
+    /// Acknowledged effects by entry: orders, customers, addresses written by UCD, units added by BO, orders shipped by
+    /// PO, logons.
     pub acked: BTreeMap<String, u64>,
-    /// The connection was lost before the answer to a commit, by entry.
+    /// Effects in doubt by entry: the connection was lost before the answer to a commit.
     pub in_doubt: BTreeMap<String, u64>,
 }
 
 impl Ledger {
-    /// A transaction was acknowledged.
+    /// Records an acknowledged transaction.
     pub fn done(&mut self, tx: Tx, effects: Effects) {
         self.selects += u64::from(effects.selects);
         self.inserts += u64::from(effects.inserts);
@@ -54,7 +54,7 @@ impl Ledger {
         }
     }
 
-    /// It is unknown whether a transaction was committed.
+    /// Records a transaction whose commit is in doubt.
     pub fn doubt(&mut self, tx: Tx) {
         if tx.reads_only() {
             return;
@@ -64,8 +64,7 @@ impl Ledger {
         }
     }
 
-    /// A transaction failed, and it is unknown whether it had committed its logon before (with the customer if that is
-    /// new).
+    /// Records a failed transaction that may have committed its logon before (and its customer, if that is new).
     pub fn doubt_logon(&mut self, tx: Tx) {
         let keys: &[&str] = match tx {
             Tx::CustomerRegistration => &["NCR", "logon"],
@@ -77,7 +76,7 @@ impl Ledger {
         }
     }
 
-    /// Adds another session's.
+    /// Adds the books of another session.
     pub fn merge(&mut self, other: &Self) {
         self.selects += other.selects;
         self.inserts += other.inserts;
@@ -91,13 +90,13 @@ impl Ledger {
         }
     }
 
-    /// (entry, acknowledged, in doubt).
+    /// Yields (entry, acknowledged, in doubt).
     pub fn rows(&self) -> impl Iterator<Item = (&'static str, u64, u64)> + '_ {
         let of = |all: &BTreeMap<String, u64>, key: &str| all.get(key).copied().unwrap_or(0);
         ENTRIES.into_iter().map(move |key| (key, of(&self.acked, key), of(&self.in_doubt, key)))
     }
 
-    /// Statements that add a run's books to the data set's, and close them.
+    /// Statements that add a run's books to those of the data set, and close them.
     pub fn closing_sql(&self, table: impl Fn(&str) -> String) -> Vec<String> {
         let ledger = table(LEDGER);
         let entry = |(key, acked, doubt)| {

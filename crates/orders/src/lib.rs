@@ -1,9 +1,9 @@
-//! Order entry: the OLTP benchmark of the field (Swingbench's SOE), rebuilt from its published behaviour.
+//! Order entry: the widely used OLTP benchmark (Swingbench's SOE), rebuilt from its published behaviour.
 //!
-//! [`model`] describes the data set, [`generate`] makes its rows, [`mix`] and [`program`] define the transactions,
-//! [`workload`] what a session does next, [`work`] how a load is divided, [`ledger`] and [`checks`] what must hold
-//! after a run, [`kind`] and [`results`] the records. A database server supplies its own SQL for these and performs
-//! them: `crates/sql`. Nothing here does I/O or prints.
+//! [`model`] describes the data set and [`generate`] makes its rows. [`mix`] and [`program`] define the transactions,
+//! [`workload`] the next transaction of a session, and [`work`] how a load is divided. [`ledger`] and [`checks`] verify
+//! the data set after a run; [`kind`] and [`results`] define the records. A database server supplies its own SQL and
+//! performs the transactions: see `crates/sql`. Nothing here does I/O or prints.
 #![forbid(unsafe_code)]
 
 pub mod checks;

@@ -1,40 +1,40 @@
-//! Rows as text for bulk loading, and the checksum of what was written.
+//! Rows as text for bulk loading, and their checksum.
 //!
-//! Values are separated by tabs, rows end with a line feed, `\N` is no value: COPY and LOAD DATA both read this. The
-//! checksum is the sum over all rows and columns of weight x value, so a server computes the same in one pass over a
+//! Tabs separate values, a line feed ends a row, and `\N` is NULL: both COPY and LOAD DATA read this. The checksum is
+//! the sum of weight x value over all rows and columns. A server therefore computes the same sum in one pass over a
 //! table, whatever the order of its rows ([`Column::checked`](crate::checks)).
 
-/// Days from 1970-01-01 to 2000-01-01: a day counts from there in the checksum.
+/// Days from 1970-01-01 to 2000-01-01, from which the checksum counts days.
 const DAYS_TO_2000: i64 = 10_957;
 
-/// Rows on their way to a server.
+/// A buffer of rows on their way to a server.
 #[derive(Debug, Default)]
 pub struct Lines {
     bytes: Vec<u8>,
     column: i128,
     sum: i128,
     rows: u64,
-    /// Written behind a number of months.
+    /// Suffix of a number of months.
     months_unit: &'static str,
-    /// Written behind a point in time, which is UTC.
+    /// Suffix of a point in time, which is UTC.
     zone: &'static str,
 }
 
 impl Lines {
-    /// No rows yet. `months_unit` and `zone` are the server's suffixes for a number of months and for a point in time;
-    /// they may be empty.
+    /// An empty buffer. `months_unit` and `zone` are the server's suffixes for a number of months and for a point in
+    /// time; they may be empty.
     #[must_use]
     pub fn new(months_unit: &'static str, zone: &'static str) -> Self {
         Self { months_unit, zone, ..Self::default() }
     }
 
-    /// What was written since [`Lines::clear`].
+    /// The bytes written since [`Lines::clear`].
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Forgets the bytes; rows and checksum keep counting.
+    /// Drops the bytes; the row count and checksum continue.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
@@ -59,52 +59,52 @@ impl Lines {
         self.sum += self.column * i128::from(value);
     }
 
-    /// The row is complete.
+    /// Ends a row.
     pub fn end(&mut self) {
         self.bytes.push(b'\n');
         self.column = 0;
         self.rows += 1;
     }
 
-    /// No value; counts as 0.
+    /// Writes NULL; counts as 0.
     pub fn null(&mut self) {
         self.next(0);
         self.bytes.extend_from_slice(b"\\N");
     }
 
-    /// A whole number; one of money is whole too.
+    /// Writes an integer; amounts of money are integers too.
     pub fn int(&mut self, n: i64) {
         self.next(n);
         self.digits(n);
     }
 
-    /// Text without characters that need an escape; counts as its length x 256 + its first byte.
+    /// Writes text that needs no escaping; counts as its length x 256 + its first byte.
     pub fn text(&mut self, text: &[u8]) {
         let first = text.first().copied().unwrap_or(0);
         self.next((text.len() as i64) << 8 | i64::from(first));
         self.bytes.extend_from_slice(text);
     }
 
-    /// A span of months.
+    /// Writes a number of months.
     pub fn months(&mut self, n: i64) {
         self.next(n);
         self.digits(n);
         self.bytes.extend_from_slice(self.months_unit.as_bytes());
     }
 
-    /// A day, counted from 1970-01-01; counts as days from 2000-01-01.
+    /// Writes a date, given as days since 1970-01-01; counts as days since 2000-01-01.
     pub fn date(&mut self, day: i64) {
         self.next(day - DAYS_TO_2000);
         self.day(day);
     }
 
-    /// A point in time in seconds from 1970-01-01, UTC; counts as its day.
+    /// Writes a point in time, given as seconds since 1970-01-01 UTC; counts as its day.
     pub fn instant(&mut self, second: i64) {
         self.time(second);
         self.bytes.extend_from_slice(self.zone.as_bytes());
     }
 
-    /// A local time in seconds from 1970-01-01; counts as its day.
+    /// Writes a local time, given as seconds since 1970-01-01; counts as its day.
     pub fn time(&mut self, second: i64) {
         let (day, rest) = (second.div_euclid(86_400), second.rem_euclid(86_400));
         self.next(day - DAYS_TO_2000);
@@ -123,7 +123,7 @@ impl Lines {
         self.bytes.push(b'0' + (n % 10) as u8);
     }
 
-    /// The civil date of a day (Hinnant, "chrono-compatible low-level date algorithms").
+    /// Writes the civil date of a day (Hinnant, "chrono-compatible low-level date algorithms").
     fn day(&mut self, day: i64) {
         let z = day + 719_468;
         let era = z.div_euclid(146_097);

@@ -1,21 +1,22 @@
-//! The line of a run as the field's load driver prints it: users, rates, errors, response times by transaction.
+//! The progress line of a run in the format of Swingbench's load generator: users, rates, errors, response times by
+//! transaction.
 
 use crate::mix::ALL;
 use assay_measure::snapshot::Snapshot;
 use assay_run::workload::LiveLine;
 use std::collections::VecDeque;
 
-/// What the rate by the minute looks back at.
+/// Length of the window for the rate per minute.
 const MINUTE_NS: u64 = 60_000_000_000;
 
-/// See the module.
+/// Builds the progress line; see the module.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
     sessions: usize,
     before: Option<Snapshot>,
-    /// Instants and transactions ended by then.
+    /// Times, and the number of transactions finished by then.
     ended: VecDeque<(u64, u64)>,
-    /// The newest time of each transaction, ms.
+    /// The latest response time of each transaction, ms.
     newest: [u64; ALL.len()],
 }
 

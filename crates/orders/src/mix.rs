@@ -1,4 +1,4 @@
-//! The nine transactions and how often each is done.
+//! The nine transactions and their weights.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tx {
-    /// A new customer with an address and a card.
+    /// Registers a customer with an address and a card.
     CustomerRegistration,
-    /// A new preferred address.
+    /// Adds a new preferred address.
     UpdateCustomerDetails,
-    /// Looks at products.
+    /// Views products.
     BrowseProducts,
-    /// Orders some.
+    /// Orders products.
     OrderProducts,
     /// Ships an order of a warehouse.
     ProcessOrders,
-    /// Looks at a customer's orders and adds a piece to one.
+    /// Views a customer's orders and adds one unit to a line.
     BrowseOrders,
-    /// The best orders of a sales representative.
+    /// Lists the best orders of a sales representative.
     SalesRepQuery,
-    /// Totals of a warehouse by mode.
+    /// Totals the orders of a warehouse by mode.
     WarehouseQuery,
-    /// The last hour of a warehouse.
+    /// Lists the last hour of a warehouse.
     WarehouseActivityQuery,
 }
 
-/// All of them in the order of every list.
+/// All transactions, in the order of every list.
 pub const ALL: [Tx; 9] = [
     Tx::CustomerRegistration,
     Tx::UpdateCustomerDetails,
@@ -39,7 +39,7 @@ pub const ALL: [Tx; 9] = [
     Tx::WarehouseActivityQuery,
 ];
 
-/// Their names in records, in the order of [`ALL`].
+/// The names of the transactions in records, in the order of [`ALL`].
 pub const KINDS: &[&str] = &[
     "customer_registration",
     "update_customer_details",
@@ -53,7 +53,7 @@ pub const KINDS: &[&str] = &[
 ];
 
 impl Tx {
-    /// Its place in [`ALL`].
+    /// Its index in [`ALL`].
     #[must_use]
     pub fn index(self) -> usize {
         self as usize
@@ -71,7 +71,7 @@ impl Tx {
         KINDS[self.index()]
     }
 
-    /// Its name in results of the field.
+    /// Its name in Swingbench results.
     #[must_use]
     pub fn title(self) -> &'static str {
         [
@@ -87,36 +87,36 @@ impl Tx {
         ][self.index()]
     }
 
-    /// It only reads.
+    /// Whether it only reads.
     #[must_use]
     pub fn reads_only(self) -> bool {
         matches!(self, Self::BrowseProducts | Self::SalesRepQuery | Self::WarehouseQuery | Self::WarehouseActivityQuery)
     }
 
-    /// It may write a logon down.
+    /// Whether it may record a logon.
     #[must_use]
     pub fn logs_on(self) -> bool {
         matches!(self, Self::CustomerRegistration | Self::OrderProducts | Self::BrowseOrders)
     }
 
-    /// The one of this short name, in any case.
+    /// The transaction with this short name, ignoring case.
     #[must_use]
     pub fn of_short(name: &str) -> Option<Self> {
         ALL.into_iter().find(|tx| tx.short().eq_ignore_ascii_case(name))
     }
 }
 
-/// A published mix: weights in the order of [`ALL`], and how it is driven.
+/// A published mix: weights in the order of [`ALL`], and its defaults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Preset {
-    /// Its name here.
+    /// Its name in assay.
     pub name: &'static str,
-    /// Which release has it.
+    /// The release that has it.
     pub about: &'static str,
     weights: [u32; 9],
-    /// Transactions that it names but does not do.
+    /// Transactions that are part of the mix but switched off.
     off: &'static [Tx],
-    /// Sessions by default.
+    /// Default number of sessions.
     pub users: u32,
 }
 
@@ -148,12 +148,12 @@ pub const PRESETS: [Preset; 3] = [
 /// Names of [`PRESETS`].
 pub const PRESET_NAMES: &[&str] = &["current", "classic", "classic-client"];
 
-/// How often each transaction is done.
+/// The weights of a run's transactions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mix {
-    /// Of which preset.
+    /// The preset it is based on.
     pub preset: String,
-    /// Weights in the order of [`ALL`]; 0 is not done.
+    /// Weights in the order of [`ALL`]; 0 for transactions that are not performed.
     pub weights: [u32; 9],
 }
 
@@ -161,7 +161,7 @@ impl Mix {
     /// A preset with some transactions switched off or on.
     ///
     /// # Errors
-    /// The preset or a short name is unknown, or nothing is left to do.
+    /// If the preset or a short name is unknown, or no transaction is left.
     pub fn new(preset: &str, disable: &str, enable: &str) -> Result<Self, String> {
         let found = PRESETS.iter().find(|known| known.name == preset);
         let found = found.ok_or_else(|| format!("{preset} is not a mix; give one of {}", PRESET_NAMES.join(", ")))?;
@@ -193,7 +193,7 @@ impl Mix {
         self.weights.iter().sum()
     }
 
-    /// The transaction of a draw from 0 to below [`Mix::total`].
+    /// The transaction for a draw below [`Mix::total`].
     #[must_use]
     pub fn pick(&self, draw: u32) -> Tx {
         let mut left = draw;
@@ -206,12 +206,12 @@ impl Mix {
         ALL[self.weights.iter().rposition(|weight| *weight > 0).unwrap_or(0)]
     }
 
-    /// Transactions that are done.
+    /// The transactions that are performed.
     pub fn enabled(&self) -> impl Iterator<Item = Tx> + '_ {
         ALL.into_iter().filter(|tx| self.weights[tx.index()] > 0)
     }
 
-    /// As reports say it: `NCR 15, UCD 10, ...`
+    /// The mix as shown in reports: `NCR 15, UCD 10, ...`
     #[must_use]
     pub fn told(&self) -> String {
         let told = |tx: Tx| format!("{} {}", tx.short(), self.weights[tx.index()]);

@@ -1,27 +1,27 @@
-//! The tables, keys, indexes and sequences of the data set, without any database's words for them.
+//! The tables, keys, indexes and sequences of the data set, independent of any database's SQL dialect.
 
 use Type::{Big, Date, Instant, Int, Money, Months, Small, Text, Time};
 
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Type {
-    /// Whole number of 8 bytes.
+    /// 8-byte integer.
     Big,
-    /// Whole number of 4 bytes.
+    /// 4-byte integer.
     Int,
-    /// Whole number of 2 bytes.
+    /// 2-byte integer.
     Small,
-    /// Decimal number: digits in all, two of them behind the point.
+    /// Decimal number with this many digits in total, two of them after the point.
     Money(u8),
-    /// Text of at most so many characters.
+    /// Text of at most this many characters.
     Text(u16),
-    /// A day.
+    /// A date.
     Date,
     /// A local time in whole seconds.
     Time,
-    /// A point in time in microseconds.
+    /// A point in time with microseconds.
     Instant,
-    /// A span in whole months.
+    /// A period in whole months.
     Months,
 }
 
@@ -30,9 +30,9 @@ pub enum Type {
 pub struct Column {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub kind: Type,
-    /// It is never empty.
+    /// Whether it is NOT NULL.
     pub required: bool,
 }
 
@@ -44,32 +44,32 @@ const fn may(name: &'static str, kind: Type) -> Column {
     Column { name, kind, required: false }
 }
 
-/// The ten tables whose rows are generated, parents first.
+/// The ten tables with generated rows, parents before children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Table {
-    /// Who orders.
+    /// Customers.
     Customers,
-    /// Where they live.
+    /// Addresses of customers.
     Addresses,
-    /// How they pay.
+    /// Payment cards of customers.
     CardDetails,
-    /// Where goods are stored.
+    /// Warehouses.
     Warehouses,
-    /// What can be ordered.
+    /// Products.
     ProductInformation,
-    /// The same in other languages.
+    /// Product descriptions in other languages.
     ProductDescriptions,
-    /// How much of each is stored where.
+    /// Stock of each product by warehouse.
     Inventories,
-    /// Heads of orders.
+    /// Orders, without their lines.
     Orders,
-    /// Their lines.
+    /// Lines of orders.
     OrderItems,
-    /// Who logged on when.
+    /// Logons of customers.
     Logon,
 }
 
-/// All of them.
+/// All tables.
 pub const TABLES: [Table; 10] = [
     Table::Customers,
     Table::Addresses,
@@ -83,12 +83,12 @@ pub const TABLES: [Table; 10] = [
     Table::Logon,
 ];
 
-/// The table that describes the data set: a key and its value.
+/// The table that describes the data set: keys and values.
 pub const METADATA: &str = "orderentry_metadata";
-/// Characters of a value there.
+/// Maximum length of a value there, in characters.
 pub const METADATA_CHARS: u16 = 200;
 
-/// The sequences, with the table and column each numbers.
+/// The sequences, each with the table and column that it numbers.
 pub const SEQUENCES: [(&str, Table, &str); 5] = [
     ("customer_seq", Table::Customers, "customer_id"),
     ("orders_seq", Table::Orders, "order_id"),
@@ -105,11 +105,11 @@ pub const VIEWS: [&str; 2] = ["products", "product_prices"];
 pub struct Index {
     /// Its name.
     pub name: &'static str,
-    /// Of which table.
+    /// Its table.
     pub table: Table,
     /// Its columns, in order.
     pub columns: &'static [&'static str],
-    /// The columns are compared in lower case.
+    /// Whether the index is on the lower-case form of the columns.
     pub lower: bool,
 }
 
@@ -139,22 +139,22 @@ pub const INDEXES: [Index; 18] = [
     index("whs_location_ix", Table::Warehouses, &["location_id"]),
 ];
 
-/// A reference from one table to another.
+/// A foreign key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// Its name.
     pub name: &'static str,
-    /// From where.
+    /// The referencing table.
     pub table: Table,
-    /// By which column, which has the same name on both sides.
+    /// The column, which has the same name in both tables.
     pub column: &'static str,
-    /// To where.
+    /// The referenced table.
     pub parent: Table,
-    /// What becomes of the row when its parent goes, as SQL says it; empty: nothing may become of it.
+    /// SQL action on rows when their parent is deleted; empty: deletion is refused.
     pub on_delete: &'static str,
 }
 
-/// The seven of them.
+/// All seven foreign keys.
 pub const REFERENCES: [Reference; 7] = {
     const fn to(
         name: &'static str,
@@ -176,7 +176,7 @@ pub const REFERENCES: [Reference; 7] = {
     ]
 };
 
-/// Conditions that every row of a table meets: name, table, SQL expression.
+/// Check constraints: name, table, SQL expression.
 pub const RULES: [(&str, Table, &str); 5] = [
     ("customer_credit_limit_max", Table::Customers, "credit_limit <= 50000"),
     ("customer_id_min", Table::Customers, "customer_id > 0"),
@@ -190,7 +190,7 @@ pub const RULES: [(&str, Table, &str); 5] = [
 ];
 
 impl Table {
-    /// As the database calls it.
+    /// Its name in the database.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -213,7 +213,7 @@ impl Table {
         TABLES.into_iter().find(|table| table.name() == name)
     }
 
-    /// Its columns in order.
+    /// Its columns, in order.
     #[must_use]
     pub fn columns(self) -> &'static [Column] {
         match self {
@@ -247,8 +247,7 @@ impl Table {
         }
     }
 
-    /// The column by whose hash the table is cut into partitions, if the data set has partitions; `None`: it stays
-    /// whole.
+    /// The column for hash partitioning, if the data set is partitioned; `None` if the table is never partitioned.
     #[must_use]
     pub fn hashed_by(self) -> Option<&'static str> {
         match self {
@@ -259,7 +258,7 @@ impl Table {
         }
     }
 
-    /// The same on a server whose keys must contain that column.
+    /// The partitioning column on a server where the primary key must contain it.
     #[must_use]
     pub fn hashed_by_key(self) -> Option<&'static str> {
         match self {

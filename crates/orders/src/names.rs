@@ -1,15 +1,15 @@
-//! Lists from which names, places and words are picked. They are as long as the original's, because this determines how
-//! likely two customers have the same name; their entries are our own.
+//! Lists of names, places and words to pick from. They are as long as the original's, since their length determines how
+//! likely two customers share a name; their entries are our own.
 
-/// Entries of the lists of first and of last names.
+/// Length of the lists of first names and of last names.
 pub const NAMES: usize = 1000;
-/// Towns.
+/// Number of towns.
 pub const TOWNS: usize = 515;
-/// Counties.
+/// Number of counties.
 pub const COUNTIES: usize = 90;
-/// Countries of an address.
+/// Number of countries in addresses.
 pub const COUNTRIES: usize = 79;
-/// Territories of a customer.
+/// Number of customer territories.
 pub const TERRITORIES: usize = 80;
 
 const BEGIN: [&str; 10] = ["al", "be", "cor", "da", "el", "fa", "gri", "ho", "jo", "ka"];
@@ -23,7 +23,7 @@ pub const PROVIDERS: [&str; 15] = [
     "airpost", "bluemail", "cloudbox", "dayline", "everpost", "fastnote", "greymail", "homebox", "inkwell", "jotter",
     "kitemail", "letterly", "mailhub", "northbox", "openpost",
 ];
-/// What a customer likes.
+/// Hobbies of customers.
 pub const HOBBIES: [&str; 13] = [
     "Books",
     "Chess",
@@ -40,7 +40,7 @@ pub const HOBBIES: [&str; 13] = [
     "Travel",
 ];
 
-/// The word at a place of a list of `BEGIN` x `MIDDLE` x `end`.
+/// Appends entry `at` of the list `BEGIN` x `MIDDLE` x `end`.
 fn push(end: &[&str; 10], at: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(BEGIN[at / 100 % 10].as_bytes());
     out.extend_from_slice(MIDDLE[at / 10 % 10].as_bytes());
@@ -59,7 +59,7 @@ fn titled(end: &[&str; 10], at: usize, of: usize, of_all: usize) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// Lists made once.
+/// The lists, generated once.
 #[derive(Debug)]
 pub struct Lists {
     /// First names, lower case.

@@ -1,4 +1,4 @@
-//! The parameters of order entry, and the options they make.
+//! The parameters of order entry, and the options they define.
 
 use crate::mix::{Mix, PRESET_NAMES};
 use assay_measure::clock::Ns;
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 /// Smallest and largest scale, in thousandths.
 const SCALE_MILLI: std::ops::RangeInclusive<u64> = 1..=1_000_000;
 
-/// Every parameter of order entry, whatever server it runs on.
+/// Every parameter of order entry, for every server.
 pub const PARAMS: &[ParamDef] = params! {
     "ORDERS_SCALE", Text, "1", "size of the data set: 1 is a million customers, about 15.9 million rows and 2 GB; \
      fractions to .001", flag ["scale"], of "orders-run orders-sweep orders-prepare";
     "ORDERS_SCHEMA", Text, "assay_orders", "schema (on MariaDB and MySQL: database) of the data set; assay creates it and \
      refuses one that it did not make (not on Oracle, which uses the schema of the \
      URL's user)";
-    "ORDERS_INDEXES", Choice(&["all", "keys", "none"]), "all", "indexes of the data set: all, primary keys alone, none", flag ["indexes"], of "orders-prepare";
+    "ORDERS_INDEXES", Choice(&["all", "keys", "none"]), "all", "indexes of the data set: all; keys, those of primary and foreign keys alone; none", flag ["indexes"], of "orders-prepare";
     "ORDERS_PARTITIONS", Choice(&["none", "hash", "composite"]), "none", "partitions of the six tables that grow: none, or by hash; \
      composite is refused", flag ["partitions"], of "orders-prepare";
     "ORDERS_PARTITION_COUNT", Int(2, 1024), "32", "with ORDERS_PARTITIONS=hash: partitions of each of these tables";
@@ -48,33 +48,33 @@ pub const PARAMS: &[ParamDef] = params! {
     "VERIFY", Bool, "TRUE", "check the consistency of the data set after the run (17 checks)";
 };
 
-/// Parameters of a target that concern SLOB's operations and data set alone.
+/// Parameters of a target that only concern SLOB's operations and data set.
 const OF_SLOB: &[&str] = &["READ_MODE", "IO_DEPTH", "PG_SCHEMA", "AUTOVACUUM", "CHECK"];
 
-/// Whether order entry heeds a parameter; `own` are those of the target.
+/// Whether a parameter has an effect on order entry; `own` are those of the target.
 #[must_use]
 pub fn heeds(name: &str, own: &[ParamDef]) -> bool {
     let mut all = own.iter().filter(|def| !OF_SLOB.contains(&def.name)).chain(RUN_PARAMS).chain(PARAMS);
     all.any(|def| def.name == name)
 }
 
-/// Which indexes there are.
+/// The indexes of the data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indexes {
-    /// Primary keys, references and secondary indexes.
+    /// Primary keys, foreign keys and secondary indexes.
     All,
-    /// Primary keys and references.
+    /// Primary keys and foreign keys.
     Keys,
-    /// None.
+    /// No indexes.
     None,
 }
 
-/// A pause, uniform between two lengths.
+/// A pause, drawn uniformly between two durations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pause {
-    /// Shortest, ns.
+    /// Minimum, ns.
     pub min_ns: Ns,
-    /// Longest, ns; 0 is none.
+    /// Maximum, ns; 0 for no pause.
     pub max_ns: Ns,
 }
 
@@ -89,13 +89,13 @@ impl Pause {
         Ok(Self { min_ns: min, max_ns: max })
     }
 
-    /// There is one.
+    /// Whether there is a pause.
     #[must_use]
     pub fn is_some(self) -> bool {
         self.max_ns > 0
     }
 
-    /// Its length for a random word.
+    /// Its duration for a random word.
     #[must_use]
     pub fn length(self, word: u64) -> Ns {
         let width = u128::from(self.max_ns - self.min_ns + 1);
@@ -103,46 +103,46 @@ impl Pause {
     }
 }
 
-/// What a run was asked for.
+/// The options of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
-    /// How often each transaction is done.
+    /// The transactions and their weights.
     pub mix: Mix,
-    /// Each session draws from a shuffled deck; otherwise each transaction is drawn independently.
+    /// Whether each session draws from a shuffled deck; otherwise each transaction is drawn independently.
     #[serde(default)]
     pub deck: bool,
-    /// Each statement is sent separately; otherwise functions are called.
+    /// Whether each statement is sent separately; otherwise the session calls functions.
     pub client_side: bool,
-    /// A logon is committed at once, with the earlier work of its transaction.
+    /// Whether a logon is committed at once, with the earlier work of its transaction.
     #[serde(default)]
     pub commit_logon: bool,
-    /// Within a transaction.
+    /// Pause within a transaction.
     pub intra: Pause,
-    /// Between two.
+    /// Pause between two transactions.
     pub inter: Pause,
-    /// Sessions that begin together.
+    /// Number of sessions that start together.
     pub group: u32,
-    /// Between two groups, ns.
+    /// Delay between two groups, ns.
     pub delay_ns: Ns,
-    /// Transactions are due at random.
+    /// Whether transactions arrive at random.
     pub poisson: bool,
-    /// Under a rate: due arrivals wait for any session.
+    /// With a rate: whether arrivals wait for any session.
     #[serde(default)]
     pub shared: bool,
-    /// Transactions that wait at most; 0: no limit.
+    /// Maximum number of waiting transactions; 0: no limit.
     #[serde(default)]
     pub queue_limit: u64,
-    /// Attempts after the first.
+    /// Number of retries after the first attempt.
     pub retries: u32,
-    /// The data set is checked after the run.
+    /// Whether to check the data set after the run.
     pub verify: bool,
 }
 
 impl Asked {
-    /// From the settings.
+    /// Reads the options from the settings.
     ///
     /// # Errors
-    /// `Usage` for what contradicts itself.
+    /// `Usage` for contradictory settings.
     pub fn new(settings: &Settings) -> Result<Self, EngineError> {
         let mix =
             Mix::new(settings.text("ORDERS_MIX"), settings.text("ORDERS_DISABLE"), settings.text("ORDERS_ENABLE"));
@@ -197,10 +197,10 @@ pub fn scale_milli(settings: &Settings) -> Result<u64, EngineError> {
     })
 }
 
-/// Requested hash partitions of each partitioned table; 0: none.
+/// Requested number of hash partitions per partitioned table; 0: none.
 ///
 /// # Errors
-/// `Usage` for what is not supported.
+/// `Usage` if the partitioning is not supported.
 pub fn partitions(settings: &Settings) -> Result<u32, EngineError> {
     match settings.text("ORDERS_PARTITIONS") {
         "hash" => Ok(settings.int("ORDERS_PARTITION_COUNT") as u32),

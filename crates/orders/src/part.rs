@@ -1,4 +1,4 @@
-//! What a record keeps about order entry besides what every run of a workload has.
+//! The part of a record that only order entry has.
 
 use crate::checks::{BROKEN, Checked, HOLDS};
 use crate::ledger::Ledger;
@@ -11,57 +11,57 @@ use assay_measure::snapshot::RunData;
 use assay_measure::units::thousands;
 use std::collections::BTreeMap;
 
-/// What the target knows about a run, as its engine returns it.
+/// The target's account of a run, as its engine returns it.
 #[figures]
 pub struct FromEngine {
-    /// What was asked for.
+    /// The options of the run.
     pub asked: Option<Asked>,
     /// Scale of the data set; 1 is a million customers.
     pub scale: f64,
-    /// What its rows were drawn from.
+    /// The seed of its rows.
     pub data_seed: u64,
-    /// Version of their rules.
+    /// Version of the rules that generated them.
     pub data_version: u32,
-    /// Hash partitions of each table that has some; 0: none.
+    /// Hash partitions per partitioned table; 0: none.
     pub partitions: u32,
-    /// Isolation of the transactions.
+    /// Isolation level of the transactions.
     pub isolation: String,
-    /// What keeps a commit safe.
+    /// Durability setting of commits.
     pub durability: String,
     /// What the sessions did, from gate to drain.
     pub ledger: Ledger,
-    /// What was checked after the run.
+    /// Results of the checks after the run.
     pub checks: Vec<Checked>,
-    /// Why nothing was; empty where it was.
+    /// Why the checks did not run; empty if they did.
     pub unchecked: String,
     /// How long the checks took, s.
     pub checks_s: f64,
-    /// Transactions due per second; 0 is a closed loop.
+    /// Arrival rate, transactions per second; 0 for a closed loop.
     pub rate_per_s: u64,
 }
 
-/// A transaction's part of a run, in its window.
+/// Figures of one transaction in the run's window.
 #[figures]
 pub struct TxRow {
-    /// As the records call it.
+    /// Its name in records.
     pub kind: String,
     /// Its weight in the mix.
     pub weight: u32,
-    /// Failed for good, by class.
+    /// Final failures by class.
     pub failed: BTreeMap<String, u64>,
-    /// Attempted again, by class.
+    /// Retries by class.
     pub retried: BTreeMap<String, u64>,
 }
 
-/// The part.
+/// The part of the record.
 #[figures]
 pub struct OrdersInfo {
-    /// What the target knows.
+    /// The target's account.
     #[serde(flatten)]
     pub known: FromEngine,
-    /// Arrivals of the window that found no room in the queue.
+    /// Arrivals of the window that were dropped because the queue was full.
     pub dropped: u64,
-    /// Those that are done.
+    /// The transactions that were performed.
     pub transactions: Vec<TxRow>,
 }
 
@@ -70,19 +70,19 @@ impl Part for OrdersInfo {
 }
 
 impl TxRow {
-    /// Which transaction it is.
+    /// The transaction of this row.
     #[must_use]
     pub fn tx(&self) -> Option<Tx> {
         ALL.into_iter().find(|tx| tx.key() == self.kind)
     }
 
-    /// All that failed.
+    /// Number of final failures.
     #[must_use]
     pub fn failures(&self) -> u64 {
         self.failed.values().sum()
     }
 
-    /// All attempts that were made again.
+    /// Number of retries.
     #[must_use]
     pub fn retries(&self) -> u64 {
         self.retried.values().sum()
@@ -90,7 +90,7 @@ impl TxRow {
 }
 
 impl OrdersInfo {
-    /// Of a run; `None` if its engine returned nothing (it was killed).
+    /// Builds the part for a run; `None` if its engine returned nothing (it was killed).
     #[must_use]
     pub fn of(data: &RunData) -> Option<Self> {
         let known: FromEngine = serde_json::from_value(data.part.clone()?).ok()?;
@@ -114,19 +114,19 @@ impl OrdersInfo {
         Some(Self { known, dropped: window.dropped, transactions })
     }
 
-    /// The record's part.
+    /// Reads the part of a record.
     #[must_use]
     pub fn part_of(record: &Record) -> Option<Self> {
         record.parts.get()
     }
 
-    /// What was asked for.
+    /// The options of the run.
     #[must_use]
     pub fn asked(&self) -> Option<&Asked> {
         self.known.asked.as_ref()
     }
 
-    /// When transactions are due, in words.
+    /// Describes the arrival of transactions.
     #[must_use]
     pub fn arrivals(&self) -> String {
         let (rate, Some(asked)) = (self.known.rate_per_s, self.asked()) else {
@@ -144,7 +144,7 @@ impl OrdersInfo {
         format!("open loop, {rate}/s {how}, {queue}")
     }
 
-    /// What became of arrivals that found the queue full, where it has a limit.
+    /// Describes the dropped arrivals, if the queue has a limit.
     #[must_use]
     pub fn dropped_told(&self) -> Option<String> {
         let asked = self.asked().filter(|asked| asked.queue_limit > 0)?;
@@ -155,7 +155,7 @@ impl OrdersInfo {
         })
     }
 
-    /// How the tables that grow are cut.
+    /// Describes the partitions of the tables that grow.
     #[must_use]
     pub fn partitions(&self) -> String {
         match self.known.partitions {
@@ -164,13 +164,13 @@ impl OrdersInfo {
         }
     }
 
-    /// When a logon is committed.
+    /// Describes when a logon is committed.
     #[must_use]
     pub fn logon_commit(&self) -> &'static str {
         if self.asked().is_some_and(|asked| asked.commit_logon) { "on its own" } else { "with its transaction" }
     }
 
-    /// How the mix is drawn.
+    /// Describes how transactions are drawn.
     #[must_use]
     pub fn draw(&self) -> &'static str {
         if self.asked().is_some_and(|asked| asked.deck) {
@@ -180,7 +180,7 @@ impl OrdersInfo {
         }
     }
 
-    /// How they are performed.
+    /// Describes how transactions are performed.
     #[must_use]
     pub fn form(&self) -> &'static str {
         if self.asked().is_some_and(|asked| asked.client_side) {
@@ -190,7 +190,7 @@ impl OrdersInfo {
         }
     }
 
-    /// Checks with a verdict.
+    /// Number of checks with a verdict.
     #[must_use]
     pub fn verdicts(&self, verdict: &str) -> Vec<&Checked> {
         let all = self.known.checks.iter();

@@ -1,5 +1,5 @@
-//! The transactions as lists of statements, which a session sends one after the other (client side). The functions that
-//! a server performs by itself have the same steps, and leave the same rows for the same inputs.
+//! The transactions as lists of statements, which a session sends one after another (client side). The server-side
+//! functions have the same steps and produce the same rows for the same inputs.
 
 use crate::inputs::{BUYS_MAX, Inputs};
 use crate::mix::Tx;
@@ -7,55 +7,55 @@ use crate::mix::Tx;
 /// A statement, by its number in `docs/guides/orders.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Statement {
-    /// S1: a customer by id. Returns preferred address, preferred card, id; class.
+    /// S1: a customer by id. Returns preferred address, preferred card and id, then class.
     Customer,
     /// S2: addresses of a customer.
     Addresses,
     /// S3: cards of a customer.
     Cards,
-    /// S4: writes the logon down.
+    /// S4: records the logon.
     Logon,
     /// S5: a product by id, in any warehouse.
     Product,
     /// S6: products of a category in a warehouse. Returns id and price in cents.
     Category,
-    /// S7: the head of an order. Returns its id.
+    /// S7: creates an order. Returns its id.
     NewOrder,
-    /// S8: stock of a product in a warehouse. Returns it.
+    /// S8: stock of a product in a warehouse. Returns the stock.
     Stock,
-    /// S9: a line of the order.
+    /// S9: adds a line to the order.
     NewItem,
-    /// S10: status and total of the order.
+    /// S10: sets status and total of the order.
     CloseOrder,
-    /// S11: takes a piece of a product from a warehouse.
+    /// S11: takes one unit of a product from the stock of a warehouse.
     TakeStock,
     /// S12: customers by name. Returns the id.
     ByName,
-    /// S13: a new address.
+    /// S13: adds an address.
     NewAddress,
-    /// S14: makes it the preferred one.
+    /// S14: makes that address the preferred one.
     PreferAddress,
-    /// S15: a new customer.
+    /// S15: adds a customer.
     NewCustomer,
-    /// S16: a new card.
+    /// S16: adds a card.
     NewCard,
-    /// S17: what a warehouse has to ship. Returns the order's id; one row is fetched.
+    /// S17: orders that a warehouse has to ship. Returns the order's id; one row is fetched.
     WorkList,
-    /// S18: the order is shipped, unless it was meanwhile. Returns a row if it was not.
+    /// S18: ships the order unless another session has shipped it. Returns a row if this session shipped it.
     Ship,
     /// S19: orders of a customer. Returns the id.
     Orders,
     /// S20: lines of an order. Returns the line and its price in cents.
     Items,
-    /// S21: one piece more of a line.
+    /// S21: adds one unit to a line.
     OneMore,
-    /// S22: its price on the order's total.
+    /// S22: adds its price to the order's total.
     AddPrice,
-    /// SQ.
+    /// SQ: the best orders of a sales representative.
     BestOrders,
-    /// WQ.
+    /// WQ: the totals of a warehouse.
     Totals,
-    /// WA.
+    /// WA: the last hour of a warehouse.
     LastHour,
     /// The next ids of a customer, an address and a card.
     NextIds,
@@ -63,7 +63,7 @@ pub enum Statement {
     NextAddress,
 }
 
-/// All of them.
+/// All statements.
 pub const STATEMENTS: [Statement; 27] = [
     Statement::Customer,
     Statement::Addresses,
@@ -97,11 +97,11 @@ pub const STATEMENTS: [Statement; 27] = [
 /// A value bound to a statement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
-    /// A number of 8 bytes; money is in cents.
+    /// An 8-byte integer; money is in cents.
     Int(i64),
     /// A text.
     Text(&'a str),
-    /// No number.
+    /// A NULL number.
     Null,
 }
 
@@ -125,16 +125,16 @@ pub trait Session {
     /// Why a statement failed.
     type Error;
 
-    /// Sends one and waits for all its rows.
+    /// Sends a statement and waits for all its rows.
     ///
     /// # Errors
-    /// The server's, or a lost connection.
+    /// The server's error, or a lost connection.
     fn send(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<Vec<Row>, Self::Error>;
 
-    /// The pause within a transaction.
+    /// Pauses within a transaction.
     fn think(&mut self);
 
-    /// A logon was written down.
+    /// Called when a logon has been recorded.
     ///
     /// # Errors
     /// As [`Session::send`].
@@ -143,7 +143,7 @@ pub trait Session {
     }
 }
 
-/// What a transaction did, as far as it got.
+/// What a transaction did before it ended or failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effects {
     /// SELECT statements.
@@ -152,16 +152,16 @@ pub struct Effects {
     pub inserts: u32,
     /// UPDATE statements.
     pub updates: u32,
-    /// Rows of logon written.
+    /// Logon rows written.
     pub logons: u32,
-    /// Lines of an order written.
+    /// Order lines written.
     pub lines: u32,
-    /// UCD wrote an address, BO added a piece, PO shipped an order.
+    /// 1 if UCD wrote an address, BO added a unit or PO shipped an order.
     pub found: u32,
 }
 
 impl Effects {
-    /// From what a function returns, in the order of the fields.
+    /// Built from the values that a function returns, in the order of the fields.
     #[must_use]
     pub fn of(numbers: [i64; 6]) -> Self {
         let [selects, inserts, updates, logons, lines, found] = numbers.map(|n| u32::try_from(n).unwrap_or(0));
@@ -169,17 +169,17 @@ impl Effects {
     }
 }
 
-/// A transaction under way.
+/// A transaction in progress.
 struct Run<'a, 'b, S> {
     inputs: &'a Inputs<'b>,
     session: &'a mut S,
     done: Effects,
 }
 
-/// Performs a transaction statement by statement; begin and commit are the caller's.
+/// Performs a transaction statement by statement; the caller begins and commits it.
 ///
 /// # Errors
-/// The first statement's that failed.
+/// The error of the first statement that failed.
 pub fn perform<S: Session>(inputs: &Inputs<'_>, session: &mut S) -> Result<Effects, S::Error> {
     let mut run = Run { inputs, session, done: Effects::default() };
     match inputs.tx {
@@ -222,7 +222,7 @@ impl<S: Session> Run<'_, '_, S> {
         self.session.send(statement, values).map(drop)
     }
 
-    /// L: looks the customer up, and writes the logon down in one case of three.
+    /// L: looks up the customer and, in one case of three, records the logon.
     fn logon(&mut self, customer: i64) -> Result<(), S::Error> {
         self.select(Statement::Customer, &[Int(customer)])?;
         if self.inputs.logon {
@@ -317,7 +317,7 @@ impl<S: Session> Run<'_, '_, S> {
         self.take(&total.taken[..self.done.lines as usize])
     }
 
-    /// The lines of an order.
+    /// Writes the lines of an order.
     fn lines(&mut self, order: i64, offered: &[Row]) -> Result<Bought, S::Error> {
         let mut bought = Bought::default();
         let wanted = offered.iter().take(self.inputs.buys).zip(self.inputs.stocks);
@@ -337,7 +337,7 @@ impl<S: Session> Run<'_, '_, S> {
         Ok(bought)
     }
 
-    /// S11, a line at a time in the order of (product, warehouse): two orders lock what both want in the same order.
+    /// S11 for each line, in the order of (product, warehouse), so that two orders lock common rows in the same order.
     fn take(&mut self, taken: &[(i64, i64)]) -> Result<(), S::Error> {
         let mut taken = taken.to_vec();
         taken.sort_unstable();
@@ -355,7 +355,7 @@ impl<S: Session> Run<'_, '_, S> {
         };
         self.done.updates += 1;
         let values = [int(self.inputs.status), Int(order)];
-        // Two sessions may have read the same order: it is shipped by the one whose statement finds it unshipped.
+        // Two sessions may have read the same order: the one whose statement finds it unshipped ships it.
         let shipped = self.session.send(Statement::Ship, &values)?;
         self.done.found += u32::from(!shipped.is_empty());
         Ok(())
@@ -389,7 +389,7 @@ impl<S: Session> Run<'_, '_, S> {
     }
 }
 
-/// What an order came to.
+/// The total of an order and what it takes from stock.
 #[derive(Default)]
 struct Bought {
     cents: i64,
@@ -397,7 +397,7 @@ struct Bought {
     taken: [(i64, i64); BUYS_MAX],
 }
 
-/// One of a list but for its last; none where there are fewer than two.
+/// Picks a row other than the last; `None` if there are fewer than two.
 fn not_the_last(rows: &[Row], pick: u32) -> Option<&Row> {
     match rows.len() {
         0 | 1 => None,

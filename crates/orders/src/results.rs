@@ -1,12 +1,12 @@
-//! The results of a run in the format of the tool that order entry replaces: its results file, and the table that the
-//! field's script makes of such files.
+//! The results of a run in the formats of Swingbench: its results file, and the table that its summary script prints
+//! from such files.
 
 use crate::mix::{ALL, Tx};
 use crate::part::OrdersInfo;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{OpRow, Record};
 
-/// The elements of a transaction's percentiles, as the format spells them.
+/// The percentile elements of a transaction, as the format spells them.
 const PERCENTILES: [(&str, f64); 9] = [
     ("TenthPrecentile", 0.1),
     ("TwentiethPercentile", 0.2),
@@ -53,7 +53,7 @@ fn escaped(text: &str) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            // Not allowed in XML 1.0, in no spelling.
+            // Not allowed in XML 1.0, not even escaped.
             c if c < ' ' && !matches!(c, '\t' | '\n' | '\r') => out.push('?'),
             c => out.push(c),
         }
@@ -61,13 +61,13 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// The figures that both forms print.
+/// The figures that both formats print.
 struct Results<'a> {
     record: &'a Record,
     info: &'a OrdersInfo,
 }
 
-/// A number as other programs read it: no separators.
+/// A number for other programs: no separators.
 fn fixed(value: f64, decimals: usize) -> String {
     format!("{value:.decimals$}")
 }
@@ -78,7 +78,7 @@ fn clock(s: f64) -> String {
     format!("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60)
 }
 
-/// Thousandths of a second.
+/// Milliseconds.
 fn ms(ns: Option<u64>) -> String {
     fixed(ns.unwrap_or(0) as f64 / 1e6, 2)
 }
@@ -108,7 +108,7 @@ impl Results<'_> {
         }
     }
 
-    /// Milliseconds of the four pauses: between, within; shortest, longest.
+    /// The four pauses in milliseconds: minimum and maximum between transactions, then within.
     fn pauses(&self) -> [u64; 4] {
         let asked = self.info.asked();
         let pause = |of: fn(&crate::params::Asked) -> crate::params::Pause| asked.map(of).unwrap_or_default();
@@ -185,7 +185,7 @@ impl Results<'_> {
         }
     }
 
-    /// Rates second by second: the instant in ms since 1970, and transactions per second.
+    /// Rate of each second: ms since 1970, and transactions per second.
     fn readings(&self) -> String {
         let begun: Result<jiff::Timestamp, _> = self.record.run.started.parse();
         let begun_ms = begun.map_or(0, |at| at.as_millisecond());
@@ -201,7 +201,7 @@ impl Results<'_> {
     }
 }
 
-/// A percentile of a histogram, also where few samples lie beyond it: the results file has a number in each place.
+/// A percentile of a histogram, even if few samples lie beyond it: the results file needs a number in each place.
 fn percentile(times: &Histogram, q: f64) -> Option<u64> {
     times.percentile_ns(q).or_else(|| {
         let wanted = (q * times.count() as f64).ceil() as u64;
@@ -218,7 +218,7 @@ fn percentile(times: &Histogram, q: f64) -> Option<u64> {
     })
 }
 
-/// The percentile in us, where there is a sample at all.
+/// The percentile in us, if there is any sample.
 pub(crate) fn percentile_us(times: &Histogram, q: f64) -> Option<f64> {
     times.percentile_ns(q).map(|ns| ns as f64 / 1e3)
 }
@@ -236,11 +236,11 @@ fn geometric_mean_ns(times: &Histogram) -> f64 {
             ((low + width / 2).max(1) as f64).ln() * n as f64
         })
         .sum();
-    // The middle of a slot may lie a little beyond the mean where all samples are alike.
+    // The midpoint of a bucket may slightly exceed the mean when all samples are equal.
     (sum / all).exp().min(times.mean_ns().unwrap_or(f64::MAX))
 }
 
-/// Most transactions of any minute; of a window that is shorter, all of them.
+/// Most transactions in any minute; for a shorter window, all of them.
 pub(crate) fn per_minute_max(record: &Record) -> u64 {
     let series = &record.series;
     let none = Vec::new();
@@ -291,7 +291,7 @@ pub fn file(record: &Record, info: &OrdersInfo) -> String {
     xml.text
 }
 
-/// What the format has no place for.
+/// Figures that have no element in the format.
 fn extras(results: &Results<'_>, xml: &mut Xml) {
     let (record, info) = (results.record, results.info);
     xml.value("Seed", &record.run.seed.to_string());
@@ -316,10 +316,10 @@ fn extras(results: &Results<'_>, xml: &mut Xml) {
     }
 }
 
-/// Width of the table's two columns.
+/// Widths of the table's two columns.
 const WIDTHS: (usize, usize) = (42, 34);
 
-/// The table that the field's script makes of a results file.
+/// The table that the summary script prints from a results file.
 #[must_use]
 pub fn table(record: &Record, info: &OrdersInfo) -> String {
     let results = Results { record, info };

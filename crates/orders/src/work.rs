@@ -1,21 +1,21 @@
-//! How a load is cut: pieces of consecutive units that are loaded whole or not at all, the biggest tables first.
+//! Divides a load into pieces of consecutive units, each loaded entirely or not at all, with the biggest tables first.
 
 use crate::generate::Generator;
 use crate::lines::Lines;
 use crate::model::{TABLES, Table};
 use std::ops::Range;
 
-/// Rows of a piece, about.
+/// Approximate number of rows per piece.
 const PIECE_ROWS: u64 = 100_000;
 
-/// A piece.
+/// A piece of a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Of which table.
+    /// Its table.
     pub table: Table,
     /// Its units, from 1.
     pub units: Range<u64>,
-    /// Its rows, exactly.
+    /// Exact number of rows.
     pub rows: u64,
 }
 
@@ -38,11 +38,11 @@ pub fn pieces(generator: &Generator) -> Vec<Piece> {
     all
 }
 
-/// Bytes that are handed on together.
+/// Bytes passed to `send` at a time.
 const SEND_BYTES: usize = 128 * 1024;
 
 impl Piece {
-    /// Writes its rows and hands them on as they come.
+    /// Generates its rows and passes them to `send` in batches.
     ///
     /// # Errors
     /// As `send`.

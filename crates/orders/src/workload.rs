@@ -1,5 +1,5 @@
-//! What a session of order entry does next: a transaction by weight, when it is due, and the number from which its
-//! inputs are drawn. All of this is a function of (seed, session), whatever happens meanwhile.
+//! What a session of order entry does next: a transaction by weight, its arrival time, and the number from which its
+//! inputs are drawn. All of this is a function of (seed, session), whatever happens during the run.
 
 use crate::live::Live;
 use crate::mix::{ALL, KINDS, Tx};
@@ -11,20 +11,20 @@ use assay_run::engine::{EngineError, Op};
 use assay_run::plan::{Arrivals, Plan, Think};
 use assay_run::workload::{LiveLine, Step, Steps, Workload};
 
-/// Its name: of the workload, of the command, of the kind of its records.
+/// The name of the workload, the command and the record kind.
 pub const NAME: &str = "orders";
-/// What its operations are called.
+/// Name of its operations in reports.
 pub const OPERATIONS: &str = "transactions";
 
-/// First pause before another attempt, and the longest.
+/// Shortest and longest pause before a retry.
 const BACK_OFF_NS: (Ns, Ns) = (1_000_000, 64_000_000);
 
-/// See the module.
+/// The workload; see the module.
 #[derive(Clone, Debug)]
 pub struct OrderEntry(pub Asked);
 
 impl OrderEntry {
-    /// What the settings make of a run's plan.
+    /// Applies the settings to the plan of a run.
     ///
     /// # Errors
     /// As [`Asked::new`].
@@ -40,7 +40,7 @@ impl OrderEntry {
         Ok(())
     }
 
-    /// Takes what concerns the loop into its plan.
+    /// Copies the settings of the driver loop into its plan.
     fn pace(&self, plan: &mut Plan) {
         let Asked { inter, delay_ns, shared, .. } = self.0;
         plan.update_pct = 0;
@@ -49,7 +49,7 @@ impl OrderEntry {
             shared,
             waiting_max: self.0.queue_limit,
         });
-        // The loop takes pauses exactly only where it knows that there are some.
+        // The loop accounts for pauses only if the plan says that there are some.
         plan.think = (inter.is_some() || delay_ns > 0).then_some(Think {
             frequency: 1,
             min_ns: inter.min_ns,
@@ -103,25 +103,25 @@ impl Workload for OrderEntry {
     }
 }
 
-/// One session's source.
+/// The source of one session's operations.
 #[derive(Debug)]
 struct Terminal {
     asked: Asked,
     mix: Stream,
-    /// The rest of the deck; empty if each transaction is drawn independently.
+    /// Remaining cards of the deck; empty if each transaction is drawn independently.
     deck: Vec<Tx>,
     inputs: Stream,
     pauses: Stream,
     arrivals: Stream,
     ramp_ns: Ns,
-    /// Mean distance of arrivals that come at random.
+    /// Mean interval of random arrivals.
     gap_ns: Option<f64>,
     due_ns: f64,
     first: bool,
 }
 
 impl Terminal {
-    /// The next transaction.
+    /// Draws the next transaction.
     fn draw(&mut self) -> Tx {
         let (mix, random) = (&self.asked.mix, &mut self.mix);
         if !self.asked.deck {
@@ -130,7 +130,7 @@ impl Terminal {
         if self.deck.is_empty() {
             self.deck.extend((0..mix.total()).map(|card| mix.pick(card)));
         }
-        // Any card that is left is as likely as any other: the deck is shuffled as it is drawn from.
+        // Draws a random remaining card, which shuffles the deck as it goes.
         let at = random.below(self.deck.len() as u64) as usize;
         self.deck.swap_remove(at)
     }
@@ -146,7 +146,7 @@ impl Steps for Terminal {
             self.asked.inter.is_some().then(|| self.asked.inter.length(self.pauses.next_u64()))
         };
         let start_ns = self.gap_ns.map(|gap_ns| {
-            // Exponential distances: 1 - u is above 0.
+            // Exponential intervals: 1 - u is above 0.
             self.due_ns -= gap_ns * (1.0 - self.arrivals.uniform_f64()).ln();
             self.due_ns as Ns
         });

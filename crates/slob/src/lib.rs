@@ -1,7 +1,7 @@
-//! The workload of the SLOB method: its parameters ([`params`]), what they make of a run ([`plan`]), what its sessions do
-//! ([`session`]), and the kind of its records.
+//! The workload of the SLOB method: its parameters ([`params`]), the plan they make for a run ([`plan`]), the
+//! operations of its sessions ([`session`]), and the kind of its records.
 //!
-//! A target that bears it performs its operations; nothing here does I/O or prints.
+//! A target performs the operations; nothing here does I/O or prints.
 #![forbid(unsafe_code)]
 
 pub mod params;
@@ -14,11 +14,11 @@ pub use workload::Slob;
 
 use assay_measure::config::WorkloadParams;
 
-/// The kind of its records: runs of a workload on a target.
+/// The kind of its records: runs of this workload on a target.
 pub const SLOB: assay_awr::Workload = assay_awr::Workload(NAME);
 
-/// Its name: of the workload, of the kind of its records.
+/// The name of the workload and of its record kind.
 pub const NAME: &str = "slob";
 
-/// Its parameters and what holds between them.
+/// Its parameters and the relations between them.
 pub static SETTINGS: WorkloadParams = WorkloadParams { name: NAME, params: params::PARAMS, rules: rules::apply };

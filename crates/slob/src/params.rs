@@ -1,4 +1,5 @@
-//! The parameters of the SLOB workload. A `slob.conf` sets those of every run beside them; targets bring their own tables.
+//! The parameters of the SLOB workload. A `slob.conf` may also set the parameters common to all runs; targets have
+//! their own tables.
 
 use assay_measure::config::Effect::Work;
 use assay_measure::config::ParamKind::{Blocks, Bool, Choice, Int, Mebibytes, Seconds, Secret, Text};
@@ -15,8 +16,8 @@ const ORACLE: Concern = Concern { targets: &["oracle"], called: "Oracle" };
 const MYSQL: Concern = Concern { targets: &["mysql"], called: "MySQL" };
 const DB2: Concern = Concern { targets: &["db2"], called: "Db2" };
 
-/// Every parameter of the workload. Defaults are those of the SLOB 2.5.3 file, except SCALE and the parameters SLOB does
-/// not have.
+/// Every parameter of the workload. Defaults are those of the SLOB 2.5.3 file, except for SCALE and the parameters that
+/// SLOB does not have.
 pub const PARAMS: &[ParamDef] = params! {
     "SCHEMAS", Int(1, SCHEMAS_MAX), "", "schemas used (-s); default: those loaded, else 4";
     "THREADS_PER_SCHEMA", Int(1, 65_536), "1", "sessions per schema", flag ["threads", "t"], of "run show";

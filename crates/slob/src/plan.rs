@@ -1,5 +1,6 @@
-//! Settings to plan: every cross-check of slob-method 2.6 and 5.2 that concerns more than one parameter, or a parameter
-//! and the loaded data. All mistakes are found in one pass, and each message names the values and the remedy.
+//! Turns settings into a plan. Makes every cross-check of slob-method 2.6 and 5.2 that concerns more than one
+//! parameter, or a parameter and the loaded data. Finds all mistakes in one pass; each message names the values and the
+//! remedy.
 
 #[cfg(test)]
 mod tests;
@@ -12,10 +13,10 @@ use assay_run::life::schemas_asked;
 use assay_run::plan::{Compat, Edge, HotSpot, Mix, Plan, RedoStress, SESSIONS_MAX, Think};
 use assay_run::work::DataSet;
 
-/// Resolves settings against a loaded data set; `run_stamp` differs for every run.
+/// Resolves settings against a loaded data set. `run_stamp` must differ between runs.
 ///
 /// # Errors
-/// All contradictions found, each with its place.
+/// All contradictions found, each with the parameter it concerns.
 pub fn from_settings(settings: &Settings, data: &DataSet, run_stamp: u32) -> Result<Plan, Vec<Problem>> {
     let mut check = Check { settings, problems: Vec::new() };
     let schemas = schemas_asked(settings).unwrap_or(data.schemas);
@@ -23,7 +24,7 @@ pub fn from_settings(settings: &Settings, data: &DataSet, run_stamp: u32) -> Res
     let mut plan = Plan {
         block_bytes: data.block_bytes,
         scan_blocks: data.scan_blocks,
-        // Whoever calls draws a seed where none was given, and prints it.
+        // The caller draws a seed if none was given, and prints it.
         seed: settings.whole("SEED").unwrap_or(0),
         run_stamp,
         obfuscate: settings.bool("OBFUSCATE_COLUMNS"),
@@ -40,7 +41,7 @@ pub fn from_settings(settings: &Settings, data: &DataSet, run_stamp: u32) -> Res
     if check.problems.is_empty() { Ok(plan) } else { Err(check.problems) }
 }
 
-/// Gathers the problems while the plan is filled in.
+/// Collects the problems while it fills in the plan.
 struct Check<'a> {
     settings: &'a Settings,
     problems: Vec<Problem>,
@@ -85,7 +86,7 @@ impl Check<'_> {
         self.scale(plan, data);
     }
 
-    /// SESSIONS in all instead of so many per schema. Schemas beyond them are not used.
+    /// Applies SESSIONS, the total instead of a number per schema. Surplus schemas are not used.
     fn sessions(&mut self, plan: &mut Plan) {
         let Some(sessions) = self.settings.whole("SESSIONS") else {
             return;
@@ -201,7 +202,7 @@ impl Check<'_> {
         plan.work_loop = self.settings.int("WORK_LOOP");
         let cap = self.settings.ns("MAX_RUN_TIME");
         if plan.work_loop > 0 {
-            // Fixed iterations govern alone (slob-method 2.2); the cap is the only clock.
+            // With a fixed number of iterations nothing else ends the run (slob-method 2.2) but the time cap.
             plan.run_time_ns = 0;
             plan.warmup_ns = 0;
             plan.max_run_time_ns = (cap > 0).then_some(cap);
@@ -253,7 +254,7 @@ impl Check<'_> {
         }
     }
 
-    /// SLOB 2.2's own hot spot: updates alone, at the low end of the keys.
+    /// SLOB 2.2's own hot spot: for updates only, at the low end of the keys.
     fn update_hot_spot(&mut self, plan: &mut Plan) {
         plan.update_keys = plan.scale;
         if !self.settings.bool("UPDATE_HOTSPOT") {
@@ -315,7 +316,7 @@ impl Check<'_> {
             return;
         }
         for (name, width) in [("WORK_UNIT", plan.work_unit), ("UPDATE_WORK_UNIT", plan.update_work_unit)] {
-            // The original touches w-1 rows from an upper key in [w+1, SCALE-w].
+            // The original touches w-1 rows below an upper key in [w+1, SCALE-w].
             if !(3..=1024).contains(&width) || 2 * u64::from(width) + 1 > plan.scale {
                 self.problem(
                     name,

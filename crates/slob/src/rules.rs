@@ -1,14 +1,14 @@
-//! Relations between the settings of the workload: implied values, least sizes.
+//! Relations between the settings of the workload: implied values and minimum sizes.
 //!
 //! Those that need the loaded data set (SCALE above the load, the hot window) belong to the plan.
 
 use assay_measure::config::{Resolved, Settings, Value};
 
-/// Fewest blocks of a schema: below, no access is random.
+/// Minimum number of blocks per schema: below it no access is random.
 pub(crate) const LEAST_SCALE_BLOCKS: u64 = 1_000;
-/// SLOB's own least; smaller is allowed with a notice.
+/// SLOB's own minimum; fewer blocks are allowed with a warning.
 const USUAL_LEAST_SCALE_BLOCKS: u64 = 10_000;
-/// Most reads a batch may hold.
+/// Maximum number of reads per batch.
 const MOST_DEPTH: u64 = 32;
 
 pub(crate) fn apply(resolved: &mut Resolved) {
@@ -23,7 +23,7 @@ fn imply_work_units(settings: &mut Settings) {
         settings.imply("UPDATE_WORK_UNIT", Value::Int(work_unit), work_unit.to_string(), "WORK_UNIT");
     }
     let depth = settings.iter().find(|setting| setting.def.name == "IO_DEPTH");
-    // 0 is the native table's word for "follows from WORK_UNIT".
+    // In the native table 0 means "follows from WORK_UNIT".
     if depth.is_some_and(|depth| matches!(depth.value, Value::Unset | Value::Int(0))) {
         let depth = work_unit.min(MOST_DEPTH);
         settings.imply("IO_DEPTH", Value::Int(depth), depth.to_string(), "WORK_UNIT");

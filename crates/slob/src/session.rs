@@ -1,8 +1,8 @@
-//! The SLOB workload: what one session does next (slob-method 4.3).
+//! The SLOB workload: the next operation of a session (slob-method 4.3).
 //!
-//! A session's operations are a function of (plan, session number): they depend on no thread, no clock and no answer of
-//! the engine. Each feature draws from its own random stream, so that no two can fall into step. The driver loop calls
-//! [`Session`]'s `next` once per operation; it costs some 20 ns and allocates nothing.
+//! A session's operations are a function of (plan, session number): they do not depend on threads, clocks or answers of
+//! the engine. Each feature draws from its own random stream, so that no two become correlated. The driver loop calls
+//! [`Session`]'s `next` once per operation; it takes about 20 ns and allocates nothing.
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +13,7 @@ use assay_run::plan::{Compat, Edge, Mix, Plan};
 use assay_run::work::{Op, Step};
 use assay_run::workload::Steps;
 
-/// Operations (or selects) of one window of the mix.
+/// Operations (or selects) per window of the mix.
 const WINDOW: u64 = 100;
 /// SLOB 2.5.3 rounds its pauses to hundredths of a second.
 const SLOB253_THINK_STEP_NS: u64 = 10_000_000;
@@ -33,16 +33,16 @@ pub struct Session {
     hot_schema: Due,
     think: Due,
     think_length: Stream,
-    /// Identity of this session and run inside a stamp.
+    /// Identifies this session and run inside a stamp.
     stamp_base: u64,
     run_key: u64,
     uncommitted: u64,
-    /// The key drawn last, initially 1: COMPAT=slob253 takes its think time from it.
+    /// The last key drawn, initially 1: COMPAT=slob253 derives its think time from it.
     last_key: u64,
 }
 
 impl Session {
-    /// Session `session` (from 1) whose own schema is `home` (from 1).
+    /// Creates session `session` (from 1) whose own schema is `home` (from 1).
     #[must_use]
     pub fn new(plan: &Plan, session: u32, home: u32) -> Self {
         let stream = |purpose| Stream::new(plan.seed, u64::from(session), purpose);
@@ -81,7 +81,7 @@ impl Session {
                 (update, !update && self.scan.bernoulli())
             }
             Mix::Slob253 => {
-                // The old rule looks at the parity of a drawn key; the range itself is drawn below.
+                // The old rule tests the parity of a drawn key; the range itself is drawn below.
                 let parity = self.keys.below(2);
                 self.old_mix.next(plan, parity, self.i)
             }
@@ -148,7 +148,7 @@ impl Session {
         Step { think_ns, start_ns: None, op, hot_spot: in_window && !scan, hot_schema }
     }
 
-    /// A uniform real in `[low, high]` rounded to a whole number: the two ends get half the weight.
+    /// A uniform real in `[low, high]` rounded to a whole number: each end gets half the weight.
     fn rounded_between(&mut self, low: u64, high: u64) -> u64 {
         let span = (high - low) as f64;
         low + (self.keys.uniform_f64() * span).round() as u64
@@ -167,13 +167,13 @@ impl Session {
             schema,
             first_key,
             width,
-            // A bijection of (session, i) within a run, moved about by the run's own key.
+            // A bijection of (session, i) within a run, permuted by the run's own key.
             stamp: scramble((self.stamp_base | self.i) ^ self.run_key),
             commit,
         }
     }
 
-    /// A pause uniform between the limits, in whole steps.
+    /// A pause drawn uniformly between the limits, in whole steps.
     fn pause(&mut self, plan: &Plan, step_ns: u64) -> Ns {
         let Some(think) = plan.think else { return 0 };
         let span = think.max_ns - think.min_ns;
@@ -263,7 +263,7 @@ impl Due {
     }
 }
 
-/// SLOB 2.5.3's quota windows: bunched at their beginning, as published.
+/// SLOB 2.5.3's quota windows: hits bunch at the start of a window, as published.
 #[derive(Clone, Debug, Default)]
 struct OldMix {
     ops: u64,
@@ -273,7 +273,7 @@ struct OldMix {
 }
 
 impl OldMix {
-    /// (update, scan) for the drawn key `key` and loop counter `i`.
+    /// Decides (update, scan) for the drawn key `key` and loop counter `i`.
     fn next(&mut self, plan: &Plan, key: u64, i: u64) -> (bool, bool) {
         let quota_open = self.updates < u64::from(plan.update_pct);
         let update = plan.update_pct == 100 || quota_open && key.is_multiple_of(2);

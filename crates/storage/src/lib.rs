@@ -1,7 +1,7 @@
-//! `assay io`: the bare storage, with fio's options, job files and reports.
+//! `assay io`: benchmarks storage directly, with fio's options, job files and reports.
 //!
-//! Owns the job language, the files it works on, the I/O patterns and the work loop; knows
-//! nothing of reports. The requests themselves belong to `assay_block`. See `README.md`.
+//! Owns the job language, the files it works on, the I/O patterns and the work loop; knows nothing of reports.
+//! `assay_block` performs the requests. See `README.md`.
 #![forbid(unsafe_code)]
 
 pub mod files;
@@ -18,7 +18,7 @@ pub mod verify;
 
 mod work;
 
-// The fixture names this crate as others do.
+// The test fixture names this crate as other crates do.
 #[cfg(test)]
 extern crate self as assay_storage;
 #[cfg(test)]
@@ -46,7 +46,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
     ..ProbeSpec::new("io", &record::Storage, |request| Ok(Box::new(aim(requested(request)?)?)))
 };
 
-/// The words of a request; the usual jobs in its place where it has none, small and for about its time together.
+/// The words of a request or, without any, the default jobs: small ones that take about the requested time together.
 fn requested(request: &Request) -> Result<Invocation, EngineError> {
     if !request.words.is_empty() {
         return invocation(&request.words);
@@ -60,10 +60,10 @@ fn requested(request: &Request) -> Result<Invocation, EngineError> {
     invocation(&[place.to_string_lossy().into_owned(), "--size=128m".to_owned(), each])
 }
 
-/// The jobs that these words ask for on this machine.
+/// Parses the jobs that these words request on this machine.
 ///
 /// # Errors
-/// Everything that is wrong with them, a line each.
+/// All errors, one per line.
 pub fn invocation(words: &[String]) -> Result<Invocation, EngineError> {
     let (words, scratch, why) = usual::expanded(words);
     let parsed = language::parse(&words, &World::here()).map_err(|errors| {
@@ -77,7 +77,7 @@ pub fn invocation(words: &[String]) -> Result<Invocation, EngineError> {
     })
 }
 
-/// Aims at what the jobs name, looking without touching.
+/// Plans the files of the jobs, without changing anything.
 ///
 /// # Errors
 /// Files that must not or cannot be used.
@@ -88,7 +88,7 @@ pub fn aim(invocation: Invocation) -> Result<StorageRun, EngineError> {
     Ok(StorageRun { invocation, plan })
 }
 
-/// Clones are threads: those that work side by side must find room.
+/// Clones are threads: those that run concurrently must not exceed the limit.
 fn check_clones(invocation: &Invocation) -> Result<(), EngineError> {
     let mut waves: BTreeMap<u32, u64> = BTreeMap::new();
     for job in &invocation.jobs {
@@ -98,7 +98,7 @@ fn check_clones(invocation: &Invocation) -> Result<(), EngineError> {
     threads::check_room(most, "clones at once (numjobs=)")
 }
 
-/// Jobs aimed at their files.
+/// Jobs with their planned files.
 #[derive(Debug)]
 pub struct StorageRun {
     /// The jobs.
@@ -117,8 +117,8 @@ impl Aimed for StorageRun {
 }
 
 impl StorageRun {
-    /// Measures, as [`Aimed::measure`] does. The scratch file is marked for as long as it is there: a killed one leaves it, and the
-    /// next one here names it.
+    /// Measures, as [`Aimed::measure`] does. Marks the scratch file for as long as it exists: a killed run leaves it
+    /// behind, and the next run here reports it.
     ///
     /// # Errors
     /// As [`Aimed::measure`].
@@ -129,7 +129,7 @@ impl StorageRun {
         let cannot = |error: std::io::Error| files::cannot("mark the scratch file", file, error);
         let mark = Mark::put(file, Kind::File).map_err(cannot)?;
         let readings = self.measure_files(stop, steps);
-        // A mark whose file could not be removed stays with it.
+        // If the file could not be removed, its marker stays too.
         if !file.exists() {
             mark.take_away().map_err(cannot)?;
         }
@@ -139,7 +139,7 @@ impl StorageRun {
     fn measure_files(&self, stop: &Stop, steps: &dyn Steps) -> Result<StorageReadings, EngineError> {
         let opened = files::open(self.plan.clone(), &self.invocation, stop, steps)?;
         let readings = self.measure_opened(&opened, stop, steps);
-        // The files are put in order however the work went; its own error is the one to tell.
+        // The files are cleaned up however the work ended; its own error takes precedence.
         let finished = opened.finish();
         let readings = readings?;
         finished?;

@@ -1,9 +1,9 @@
-//! What the probe hands to its caller.
+//! The result of the probe, for its caller.
 
 use crate::readings::StorageReadings;
 use assay_run::probe::Measured;
 
-/// The readings of storage jobs. The command makes fio's faces of them before there is a record.
+/// The readings of storage jobs. The command prints fio's formats from them before there is a record.
 #[derive(Debug)]
 pub struct StorageMeasured(pub StorageReadings);
 

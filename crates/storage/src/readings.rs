@@ -1,7 +1,7 @@
-//! What the storage probe measured: raw readings, before anything is derived.
+//! The raw readings of the storage probe, before any figure is derived.
 //!
-//! `assay io` fills these while it runs; the report turns them into fio's text and JSON and into
-//! the record. Everything here is cumulative from the end of a job's ramp and merges over clones.
+//! `assay io` fills these while it runs; the report turns them into fio's text and JSON and into the record. All
+//! counters are cumulative from the end of a job's ramp and can be merged over clones.
 
 mod families;
 
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Directions of a transfer, in fio's order.
 pub const DIRECTIONS: usize = 3;
 
-/// Which way a transfer goes.
+/// The direction of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Way {
@@ -24,12 +24,12 @@ pub enum Way {
     Read,
     /// To the device.
     Write,
-    /// Discarded on the device.
+    /// Discarded by the device.
     Trim,
 }
 
 impl Way {
-    /// All of them, in the order of every array here.
+    /// All directions, in the order of every array here.
     pub const ALL: [Self; DIRECTIONS] = [Self::Read, Self::Write, Self::Trim];
 
     /// `read`, `write`, `trim`: keys of the JSON tree.
@@ -42,18 +42,18 @@ impl Way {
         }
     }
 
-    /// Its place in arrays.
+    /// Its index in arrays.
     #[must_use]
     pub fn index(self) -> usize {
         self as usize
     }
 }
 
-/// Durations with their histogram and the exact sum of their squares, so that mean and standard
-/// deviation are exact and merging is exact addition.
+/// Durations with their histogram and the exact sum of their squares, so that mean and standard deviation are exact and
+/// merging is an exact addition.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct LatencyReading {
-    /// Slots, count, sum, extremes.
+    /// Buckets, count, sum, extremes.
     pub histogram: Histogram,
     /// Sum of the squares, ns^2.
     #[serde(default)]
@@ -73,7 +73,7 @@ impl PartialEq for LatencyReading {
 }
 
 impl LatencyReading {
-    /// Ready to record without allocating.
+    /// An empty reading that can record without allocating.
     #[must_use]
     pub fn new() -> Self {
         Self { histogram: Histogram::new(), squares_ns2: 0 }
@@ -93,7 +93,7 @@ impl LatencyReading {
         self.squares_ns2 += u128::from(ns) * u128::from(ns) * u128::from(n);
     }
 
-    /// Adds what another counted: associative and commutative.
+    /// Adds the durations of another reading: associative and commutative.
     pub fn merge(&mut self, other: &Self) {
         self.histogram.merge(&other.histogram);
         self.squares_ns2 = self.squares_ns2.saturating_add(other.squares_ns2);
@@ -123,7 +123,7 @@ impl LatencyReading {
     }
 }
 
-/// Samples of a rate, taken of one clone at a fixed interval (`bwavgtime`, `iopsavgtime`).
+/// Samples of a rate of one clone at a fixed interval (`bwavgtime`, `iopsavgtime`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Samples {
     /// Samples taken.
@@ -139,7 +139,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Takes one sample (Welford's update).
+    /// Adds one sample (Welford's update).
     pub fn take(&mut self, value: f64) {
         if self.count == 0 {
             (self.min, self.max) = (value, value);
@@ -168,11 +168,11 @@ impl Samples {
 pub struct WayReading {
     /// Bytes moved.
     pub bytes: u64,
-    /// I/Os that ended, failed ones not counted.
+    /// Completed I/Os without the failed ones.
     pub ios: u64,
-    /// I/Os that moved less than asked.
+    /// I/Os that moved less than requested.
     pub short_ios: u64,
-    /// From the clone's first measured instant to the last one of this direction.
+    /// From the clone's first measured time to the last one of this direction.
     pub runtime_ns: Ns,
     /// From the request's preparation to the return of the call that submitted it; empty for
     /// engines that submit and complete in one call.
@@ -181,7 +181,7 @@ pub struct WayReading {
     pub clat: LatencyReading,
     /// From the preparation to the reaping: the headline.
     pub lat: LatencyReading,
-    /// From the instant at which the request was due; `None` without a rate.
+    /// From the time the request was due; `None` without a rate.
     pub response: Option<LatencyReading>,
     /// Bandwidth samples, KiB/s.
     pub bw: Samples,
@@ -194,13 +194,13 @@ pub type DepthCounts = [u64; 7];
 /// Counts by batch: 0, 1..=4, ..=8, ..=16, ..=32, ..=64, above.
 pub type BatchCounts = [u64; 7];
 
-/// The slot of a depth (at least 1).
+/// The bucket of a depth (at least 1).
 #[must_use]
 pub fn depth_slot(depth: u32) -> usize {
     (31 - depth.max(1).leading_zeros()).min(6) as usize
 }
 
-/// The slot of a batch size.
+/// The bucket of a batch size.
 #[must_use]
 pub fn batch_slot(batch: u32) -> usize {
     match batch {
@@ -214,36 +214,36 @@ pub fn batch_slot(batch: u32) -> usize {
     }
 }
 
-/// What the first line of fio's report says of a job.
+/// Data of the first line of fio's report on a job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobLabel {
     /// `randread`, ...: fio's spelling.
     pub rw: String,
     /// Smallest and largest block of each direction, bytes.
     pub block_bytes: [(u64, u64); DIRECTIONS],
-    /// Achieved engine: `io_uring`, `libaio`, `psync`, `null`, ...
+    /// The engine in use: `io_uring`, `libaio`, `psync`, `null`, ...
     pub ioengine: String,
     /// I/Os kept in flight per clone.
     pub iodepth: u32,
     /// Clones.
     pub numjobs: u32,
-    /// Submission and completion are one call: no slat.
+    /// Submission and completion are one call, so there is no slat.
     pub synchronous: bool,
-    /// `clat_percentiles`, `lat_percentiles`, `slat_percentiles` as the text report follows them.
+    /// `clat_percentiles`, `lat_percentiles`, `slat_percentiles`, which the text report follows.
     pub clat_percentiles: bool,
     /// See above.
     pub lat_percentiles: bool,
     /// See above.
     pub slat_percentiles: bool,
-    /// Latencies that were not taken on request (`disable_slat`, ...; `gtod_reduce` is all).
+    /// Latencies disabled by options (`disable_slat`, ...; `gtod_reduce` disables all).
     pub no_slat: bool,
     /// See above.
     pub no_clat: bool,
     /// See above.
     pub no_lat: bool,
-    /// No bandwidth samples on request.
+    /// Bandwidth samples disabled by an option.
     pub no_bw: bool,
-    /// Percentiles to report, percent, ascending.
+    /// Percentiles to report, in percent, ascending.
     pub percentiles: Vec<f64>,
     /// Digits of shortened numbers (`significant_figures`).
     pub significant_figures: u32,
@@ -253,12 +253,12 @@ pub struct JobLabel {
     pub description: Option<String>,
     /// Target I/Os per second of each direction, where the job sets a rate.
     pub rate_iops: [Option<f64>; DIRECTIONS],
-    /// The latency for which a depth was searched.
+    /// The latency goal of a search for a depth.
     #[serde(default)]
     pub latency_goal: Option<GoalLabel>,
 }
 
-/// `latency_target` as asked for.
+/// `latency_target` as requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GoalLabel {
     /// `latency_target`.
@@ -267,49 +267,49 @@ pub struct GoalLabel {
     pub window_ns: Ns,
     /// `latency_percentile`, percent.
     pub percentile: f64,
-    /// `latency_run`: the depth was adapted to the end, and all of it measured.
+    /// `latency_run`: the depth was adapted until the end, and everything was measured.
     pub adapts: bool,
 }
 
-/// What the search of one clone for a depth came to.
+/// The result of one clone's search for a depth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SearchReading {
-    /// Depth at the end.
+    /// Final depth.
     pub depth: u32,
-    /// Windows that were judged, the measured one not among them.
+    /// Number of windows judged, without the measured one.
     pub windows: u32,
-    /// Time spent before what was measured.
+    /// Time spent searching before the measurement.
     pub searched_ns: Ns,
-    /// I/Os since the last window began: those that were measured, unless the depth was adapted to the end.
+    /// I/Os since the last window began: the measured ones, unless the depth was adapted until the end.
     pub ios: u64,
-    /// Those of them that took longer than the target.
+    /// How many of these took longer than the target.
     pub slow_ios: u64,
 }
 
 /// One clone of one job.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CloneReading {
-    /// Place of its job in [`StorageReadings::jobs`].
+    /// Index of its job in [`StorageReadings::jobs`].
     pub job: usize,
     /// From 0.
     pub clone: u32,
     /// The thread's id.
     pub pid: u32,
-    /// errno of what ended it; 0 when all went well.
+    /// errno of the error that ended it; 0 without an error.
     pub error: i32,
-    /// The same in words.
+    /// The error in words.
     pub error_text: Option<String>,
-    /// I/Os that failed and were passed over (`continue_on_error`).
+    /// I/Os that failed without ending the clone (`continue_on_error`).
     pub errors_passed: u64,
     /// Reads, writes, trims.
     pub ways: [WayReading; DIRECTIONS],
-    /// `clat` of all directions by fio's bounds. Where it was not counted (its total is 0) the
-    /// reports read the shares off the histograms, to within a slot at each bound.
+    /// `clat` of all directions by fio's bounds. Without these counts (a total of 0) the reports take the shares from
+    /// the histograms, accurate to one bucket at each bound.
     #[serde(default)]
     pub clat_families: FamilyCounts,
-    /// `fsync`, `fdatasync`: from the call to its end.
+    /// `fsync`, `fdatasync`: from the start of the call to its end.
     pub sync: LatencyReading,
-    /// Depth at the submission of each I/O, syncs left out.
+    /// Depth at the submission of each I/O, without syncs.
     pub depths: DepthCounts,
     /// I/Os per submitting call.
     pub submits: BatchCounts,
@@ -317,29 +317,29 @@ pub struct CloneReading {
     pub completes: BatchCounts,
     /// Calls into the kernel to submit or wait.
     pub kernel_entries: u64,
-    /// From its first measured instant to its end or to this reading.
+    /// From its first measured time to its end or to this reading.
     pub runtime_ns: Ns,
-    /// The thread's time in user mode over the same.
+    /// The thread's time in user mode over that time.
     pub user_ns: Ns,
     /// The thread's time in the kernel.
     pub system_ns: Ns,
-    /// Context switches, voluntary and not.
+    /// Context switches, voluntary and involuntary.
     pub context_switches: u64,
     /// Page faults that needed I/O.
     pub major_faults: u64,
-    /// Page faults that did not.
+    /// Page faults that did not need I/O.
     pub minor_faults: u64,
-    /// Sum over time of I/Os in flight, I/O x ns, counted at each change apart from all
-    /// latencies: divided by `runtime_ns` it is the mean depth that Little's law must give.
+    /// Integral over time of I/Os in flight, I/O x ns, updated at each change independently of the latencies. Divided
+    /// by `runtime_ns` it is the mean depth that Little's law must confirm.
     pub in_flight_ns: u128,
     /// Blocks that were read back and verified.
     pub verified_ios: u64,
-    /// The search for a depth that keeps `latency_target`, where there was one.
+    /// The search for a depth that meets `latency_target`, if any.
     #[serde(default)]
     pub search: Option<SearchReading>,
 }
 
-/// One job: what its clones share.
+/// One job: the data that its clones share.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobReading {
     /// `--name` or the section.
@@ -350,19 +350,19 @@ pub struct JobReading {
     pub options: Vec<(String, Option<String>)>,
     /// See [`JobLabel`].
     pub label: JobLabel,
-    /// Settings that fio-style plotters look for, effective: `rw`, `iodepth`, `numjobs`, `bs`.
+    /// Effective settings that fio-style plotters look for: `rw`, `iodepth`, `numjobs`, `bs`.
     pub effective: BTreeMap<String, String>,
     /// Paths of its files.
     pub files: Vec<String>,
-    /// Bytes of its region over all files.
+    /// Bytes of its region in all files.
     pub region_bytes: u64,
-    /// What the ring obtained.
+    /// Features that the ring obtained.
     pub features: Vec<String>,
     /// Features that the kernel refused, and why.
     pub refused: Vec<(String, String)>,
-    /// `per I/O` or `per batch`: at what grain instants were taken.
+    /// `per I/O` or `per batch`: how often times were taken.
     pub timing: String,
-    /// Steady state, where the job requests it.
+    /// Steady state, if the job requests it.
     pub steady: Option<SteadyReading>,
     /// Seed of its random streams.
     pub seed: u64,
@@ -371,7 +371,7 @@ pub struct JobReading {
 }
 
 impl JobReading {
-    /// The latency for which a depth was searched.
+    /// The latency goal of a search for a depth.
     #[must_use]
     pub fn latency_goal(&self) -> Option<GoalLabel> {
         self.label.latency_goal
@@ -387,7 +387,7 @@ pub struct SteadyReading {
     pub duration_s: u64,
     /// Ramp before it, s.
     pub ramp_s: u64,
-    /// The criterion was met.
+    /// Whether the criterion was met.
     pub attained: bool,
     /// Value of the criterion in the last window, in its own unit.
     pub last: Option<f64>,
@@ -403,67 +403,67 @@ pub struct SteadyReading {
     pub lat_ns: Vec<f64>,
 }
 
-/// How files or devices were brought into the state of long use before the jobs.
+/// The preconditioning of files or devices before the jobs.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PreconditionReading {
     /// Name of the job that requested it.
     pub job: String,
     /// `fill` or `snia`.
     pub method: String,
-    /// Paths that were written over.
+    /// Paths that were overwritten.
     pub files: Vec<String>,
-    /// Bytes of them that were written over.
+    /// How many of their bytes were overwritten.
     pub bytes: u64,
     /// How often they were filled from end to end.
     pub fills: u32,
     /// Bandwidth of each fill, bytes per second.
     pub fill_bytes_per_s: Vec<f64>,
-    /// Block of the random writes, bytes.
+    /// Block size of the random writes, bytes.
     pub block_bytes: u64,
     /// Length of a round of random writes, s.
     pub round_s: f64,
     /// IOPS of each round.
     pub rounds: Vec<f64>,
-    /// Rounds of the window that is judged.
+    /// Number of rounds in the window.
     pub window: u32,
-    /// The rounds of a window became alike; always so for `fill`.
+    /// Whether the rounds of a window were alike; always true for `fill`.
     pub attained: bool,
     /// Largest minus smallest of the last window, percent of its mean.
     pub excursion_pct: Option<f64>,
     /// Rise or fall of the fitted line over the last window, percent of its mean.
     pub slope_pct: Option<f64>,
-    /// All of it, ns.
+    /// Total time, ns.
     pub elapsed_ns: Ns,
 }
 
-/// One second of one report group, all clones together, synchronised.
+/// One second of one report group, over all clones, synchronised.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SecondReading {
     /// Report group.
     pub group: u32,
-    /// End of the second since the group's first measured instant, ns.
+    /// End of the second since the group's first measured time, ns.
     pub end_ns: Ns,
-    /// Its length, ns: one second but for the last.
+    /// Its length, ns: one second except for the last.
     pub length_ns: Ns,
-    /// I/Os that ended in it, by direction.
+    /// I/Os that completed in it, by direction.
     pub ios: [u64; DIRECTIONS],
     /// Bytes they moved.
     pub bytes: [u64; DIRECTIONS],
     /// Their `lat`.
     pub lat: [Histogram; DIRECTIONS],
-    /// From due to done, where there is a rate.
+    /// Time from due to completion, if there is a rate.
     pub response: Option<Histogram>,
-    /// Syncs that ended in it.
+    /// Syncs that completed in it.
     pub syncs: u64,
-    /// The devices meanwhile: reads, writes, their bytes and times; as in [`StorageReadings::disks`].
+    /// The devices during this second: reads, writes, their bytes and times, as in [`StorageReadings::disks`].
     pub disks: Vec<DiskReading>,
 }
 
-/// All that one `assay io` measured.
+/// Everything that one `assay io` measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StorageReadings {
-    /// What fio's faces name as the version that measured; empty: `assay-` and the version of
-    /// the program that reads. Some consumers of fio's JSON insist on `fio-N.N`.
+    /// The version of the measuring program in fio's formats; if empty, `assay-` and the version of the reading
+    /// program. Some consumers of fio's JSON insist on `fio-N.N`.
     #[serde(default)]
     pub fio_version: String,
     /// Global options as given.
@@ -472,33 +472,33 @@ pub struct StorageReadings {
     pub jobs: Vec<JobReading>,
     /// Their clones, by job, then clone.
     pub clones: Vec<CloneReading>,
-    /// Each group's seconds, in order.
+    /// The seconds of each group, in order.
     pub seconds: Vec<SecondReading>,
-    /// Devices below the files: what they did over the whole run (differences).
+    /// Devices below the files: their activity over the whole run (differences).
     pub disks: Vec<DiskReading>,
     /// The host over the same time (differences).
     pub host: Option<HostReading>,
     /// The platform under each file.
     pub facts: Vec<Fact>,
-    /// What was done to files and devices before the jobs (`precondition`).
+    /// Preconditioning of files and devices before the jobs (`precondition`).
     #[serde(default)]
     pub precondition: Vec<PreconditionReading>,
     /// Wall clock at this reading, ms since 1970.
     pub timestamp_ms: u64,
     /// Wall clock at the start of the first job, ms since 1970.
     pub started_ms: u64,
-    /// From the first job's start.
+    /// Time since the first job's start.
     pub elapsed_ns: Ns,
     /// CPU time of the whole process over `elapsed_ns`, user and system, ns.
     pub process_cpu_ns: Ns,
-    /// It was stopped on request.
+    /// Whether it was stopped on request.
     pub stopped: bool,
-    /// Some job is still running: an intermediate reading.
+    /// Whether a job is still running: this is an intermediate reading.
     pub running: bool,
 }
 
 impl StorageReadings {
-    /// What failed of which clone, a sentence each.
+    /// Errors of clones, one sentence each.
     #[must_use]
     pub fn failures(&self) -> Vec<String> {
         let failed = self.clones.iter().filter(|clone| clone.error != 0 || clone.errors_passed > 0);
@@ -513,17 +513,18 @@ impl StorageReadings {
             .collect()
     }
 
-    /// I/Os that ended, of all clones and directions.
+    /// Completed I/Os of all clones and directions.
     #[must_use]
     pub fn ended(&self) -> u64 {
         self.clones.iter().flat_map(|clone| clone.ways.iter().map(|way| way.ios)).sum()
     }
 }
 
-/// One instant of a run, for the progress line.
+/// One moment of a run, for the progress line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StorageLive {
-    /// One letter a clone, fio's: `P` set up, `R r W w M m` running, `F` syncing, `V` verifying, `E` and `_` ended, ...
+    /// fio's state letter of each clone: `P` set up, `R r W w M m` running, `F` syncing, `V` verifying, `E` and `_`
+    /// ended, ...
     pub states: String,
     /// Clones running.
     pub running: u32,
@@ -533,7 +534,7 @@ pub struct StorageLive {
     pub done: Option<f64>,
     /// Time left, s.
     pub eta_s: Option<u64>,
-    /// Bytes per second over the last interval, by direction; `None` where no job goes that way.
+    /// Bytes per second over the last interval, by direction; `None` if no job has this direction.
     pub bytes_per_s: [Option<f64>; DIRECTIONS],
     /// I/Os per second over the last interval.
     pub ios_per_s: [Option<f64>; DIRECTIONS],

@@ -1,7 +1,7 @@
-//! What a storage job is: every option typed, every default in place, nothing left to look up.
+//! Storage jobs: every option typed, every default filled in, nothing left to resolve.
 //!
-//! The job language produces these; planning, patterns and the work loop read them. Names and
-//! defaults are fio's (`man 1 fio`), so that a job file means here what it means there.
+//! The job language produces these; planning, patterns and the work loop read them. Names and defaults are fio's
+//! (`man 1 fio`), so that a job file means the same here as in fio.
 
 mod state;
 
@@ -12,23 +12,23 @@ use assay_measure::clock::Ns;
 use assay_measure::snapshot::SettingLine;
 use std::path::PathBuf;
 
-/// All that one command line asks for.
+/// Everything that one command line requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Invocation {
     /// Options before the first job and in `[global]` sections, as given, in order.
     pub global_options: Vec<GivenOption>,
     /// The jobs, in order.
     pub jobs: Vec<StorageJob>,
-    /// What to do with the results, and other options of the command line alone.
+    /// What to do with the results, and other options that only the command line has.
     pub output: OutputOptions,
     /// Text of each job file and include, in the order of reading.
     pub files: Vec<String>,
-    /// The file that the usual jobs make and remove.
+    /// The scratch file that the default jobs create and remove.
     pub scratch: Option<PathBuf>,
 }
 
 impl Invocation {
-    /// All options as given, with the job or section that has them.
+    /// All options as given, each with its job or section.
     #[must_use]
     pub fn settings(&self) -> Vec<SettingLine> {
         let global = self.global_options.iter().map(|given| ("global", "global", given));
@@ -55,12 +55,11 @@ pub struct StorageJob {
     pub name: String,
     /// Where it was defined: `job file FILE, line N` or `command line`.
     pub origin: String,
-    /// Its own options as given, the global ones left out.
+    /// Its own options as given, without the global ones.
     pub given: Vec<GivenOption>,
-    /// The options for all that hold for it, as given.
+    /// The global options that apply to it, as given.
     pub inherited: Vec<GivenOption>,
-    /// Place in the order of stonewalls: jobs of one wave run side by side, waves one after the
-    /// other.
+    /// Index in the order of stonewalls: jobs of one wave run concurrently, and waves run one after another.
     pub wave: u32,
     /// Report group (`groupid`): a new one at each `stonewall` or `new_group`.
     pub group: u32,
@@ -93,7 +92,7 @@ pub enum Eta {
     Never,
 }
 
-/// Options of the command line alone.
+/// Options that only the command line has.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OutputOptions {
     /// Empty means [`OutputFormat::Normal`].
@@ -116,7 +115,7 @@ pub struct OutputOptions {
     pub parse_only: bool,
     /// `--showcmd`: print the job files as command lines and stop.
     pub show_command: bool,
-    /// `--destroy PATH`, repeatable: what may be overwritten although assay did not make it.
+    /// `--destroy PATH`, repeatable: what may be overwritten although assay did not create it.
     pub destroy: Vec<PathBuf>,
     /// `-o DIR`: the run directory.
     pub run_directory: Option<PathBuf>,
@@ -124,11 +123,12 @@ pub struct OutputOptions {
     pub label: Option<String>,
     /// `--no-record`: leave no run directory.
     pub no_record: bool,
-    /// `--alloc-size`, `--max-jobs`, `--aux-path`, ...: accepted for fio's sake, with what they do here.
+    /// Notes on options that are accepted for fio's sake (`--alloc-size`, `--max-jobs`, `--aux-path`, ...) with their
+    /// effect here.
     pub notes: Vec<String>,
 }
 
-/// What a clone does over its region.
+/// The I/O mode of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// `read`
@@ -155,19 +155,19 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Offsets are random.
+    /// Whether offsets are random.
     #[must_use]
     pub fn is_random(self) -> bool {
         matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw | Self::RandTrim | Self::RandTrimWrite)
     }
 
-    /// It reads and writes.
+    /// Whether it reads and writes.
     #[must_use]
     pub fn is_mixed(self) -> bool {
         matches!(self, Self::ReadWrite | Self::RandRw)
     }
 
-    /// It has I/Os of this direction.
+    /// Whether it has I/Os of this direction.
     #[must_use]
     pub fn goes(self, way: Way) -> bool {
         match way {
@@ -177,13 +177,13 @@ impl Mode {
         }
     }
 
-    /// Each block is trimmed, then written.
+    /// Whether each block is trimmed, then written.
     #[must_use]
     pub fn trims_and_writes(self) -> bool {
         matches!(self, Self::TrimWrite | Self::RandTrimWrite)
     }
 
-    /// The job destroys what was there.
+    /// Whether the job destroys existing data.
     #[must_use]
     pub fn destroys(self) -> bool {
         self.goes(Way::Write) || self.goes(Way::Trim)
@@ -221,7 +221,7 @@ pub enum IoEngine {
     Libaio,
     /// `null`: completes at once, never enters the kernel.
     Null,
-    /// `nop` (ours): no-operations through the real ring.
+    /// `nop` (assay's own): no-operations through the real ring.
     Nop,
 }
 
@@ -245,7 +245,7 @@ impl IoEngine {
 pub enum Amount {
     /// Bytes.
     Bytes(u64),
-    /// Percent of the real size.
+    /// Percent of the actual size.
     Percent(u32),
 }
 
@@ -277,7 +277,7 @@ pub enum OpenSync {
 /// `random_distribution`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Distribution {
-    /// Every block alike.
+    /// All blocks are equally likely.
     #[default]
     Random,
     /// `zipf:theta[:center]`
@@ -290,7 +290,7 @@ pub enum Distribution {
     Zoned(Vec<(u32, u32)>),
 }
 
-/// `random_generator`: the requested one; the same streams serve all.
+/// `random_generator` as requested; the same random streams serve all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RandomGenerator {
     /// `tausworthe`
@@ -298,14 +298,14 @@ pub enum RandomGenerator {
     Tausworthe,
     /// `tausworthe64`
     Tausworthe64,
-    /// `lfsr`: each block once, no map.
+    /// `lfsr`: each block once, without a map.
     Lfsr,
 }
 
 /// `fallocate`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fallocate {
-    /// `native`: where the file system can.
+    /// `native`: if the file system supports it.
     #[default]
     Native,
     /// `none`
@@ -333,21 +333,21 @@ pub enum FileService {
 /// `verify`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Verify {
-    /// Nothing is verified.
+    /// No verification.
     #[default]
     None,
-    /// `crc32c`: a header with a checksum at each interval.
+    /// `crc32c`: a header with a checksum in each interval.
     Crc32c,
-    /// `pattern`: the pattern and nothing else.
+    /// `pattern`: only the pattern.
     Pattern,
 }
 
 /// Options of the ring (`registerfiles`, ...).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RingWishes {
-    /// `fixedbufs`; `None`: used where it helps.
+    /// `fixedbufs`; `None`: if it helps.
     pub fixed_buffers: Option<bool>,
-    /// `registerfiles`; `None`: used where it helps.
+    /// `registerfiles`; `None`: if it helps.
     pub registered_files: Option<bool>,
     /// `hipri`
     pub polled: bool,
@@ -355,7 +355,7 @@ pub struct RingWishes {
     pub sq_thread: bool,
     /// `sqthread_poll_cpu`
     pub sq_thread_cpu: Option<u32>,
-    /// `nonvectored`; `None` as default.
+    /// `nonvectored`; `None` for the default.
     pub nonvectored: Option<bool>,
     /// `force_async=N`: every n-th I/O.
     pub force_async: u32,
@@ -367,21 +367,21 @@ assay_measure::with_defaults! {
     /// Names and sizes of files.
     #[derive(Clone, Debug, PartialEq)]
     pub struct JobFileOptions {
-        /// `filename`, split at its colons; empty: names are made up.
+        /// `filename`, split at its colons; if empty, names are generated.
         pub names: Vec<PathBuf>,
         /// `filename_format`; `None`: `$jobname.$jobnum.$filenum`.
         pub name_format: Option<String>,
-        /// `directory`, split at its colons; clones take them in turn.
+        /// `directory`, split at its colons; clones use them in turn.
         pub directories: Vec<PathBuf>,
         /// `nrfiles`
         pub count: u32 = 1,
         /// `openfiles`
         pub open_at_once: Option<u32>,
-        /// `file_service_type`, and I/Os before it switches.
+        /// `file_service_type`, and the number of I/Os before it switches.
         pub service: (FileService, u32) = (FileService::RoundRobin, 1),
         /// `size`; `None`: the whole file or device.
         pub size: Option<Amount>,
-        /// `filesize`: range of each file's size.
+        /// `filesize`: range for each file's size.
         pub file_size: Option<(u64, u64)>,
         /// `offset`
         pub offset: Amount = Amount::Bytes(0),
@@ -405,7 +405,7 @@ assay_measure::with_defaults! {
         pub overwrite: bool,
         /// `allow_file_create`
         pub allow_create: bool = true,
-        /// `allow_mounted_write`: accepted as a word, and refused nevertheless.
+        /// `allow_mounted_write`: recognised, but refused.
         pub allow_mounted_write: bool,
         /// `fallocate`
         pub fallocate: Fallocate,
@@ -424,9 +424,9 @@ assay_measure::with_defaults! {
     pub struct PatternOptions {
         /// `rw`
         pub mode: Mode,
-        /// `rw=...:N`: I/Os per random offset, or bytes of the hole of a sequential job.
+        /// `rw=...:N`: I/Os per random offset, or bytes of the gap of a sequential job.
         pub mode_argument: Option<i64>,
-        /// `rwmixread`: percent of I/Os that read in a mixed job.
+        /// `rwmixread`: percentage of reads in a mixed job.
         pub read_percent: u32 = 50,
         /// `bs`, `bsrange`, `bssplit`, by direction.
         pub blocks: [BlockSizes; DIRECTIONS],
@@ -458,7 +458,7 @@ assay_measure::with_defaults! {
         pub seed: Option<u64>,
     }
 
-    /// What is written, and how it is checked.
+    /// What to write, and how to verify it.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PayloadOptions {
         /// `zero_buffers`
@@ -483,22 +483,22 @@ assay_measure::with_defaults! {
         pub verify_fatal: bool,
         /// `verify_only`
         pub verify_only: bool,
-        /// `verify_backlog`, blocks; 0: at the end.
+        /// `verify_backlog`, blocks; 0: only at the end.
         pub verify_backlog: u64,
         /// `verify_interval`, bytes; 0: the block.
         pub verify_interval: u32,
         /// `verify_pattern`, expanded to bytes.
         pub verify_pattern: Option<Vec<u8>>,
-        /// Where in it the I/O's offset stands (`%o`), eight bytes each, ascending.
+        /// Positions of the I/O's offset in the pattern (`%o`), eight bytes each, ascending.
         pub verify_pattern_offsets: Vec<u32>,
     }
 
-    /// When I/Os are issued, and when to stop.
+    /// When to issue I/Os, and when to stop.
     #[derive(Clone, Debug, PartialEq)]
     pub struct PaceOptions {
         /// `iodepth`
         pub depth: u32 = 1,
-        /// `iodepth_batch_submit`; `None`: not given (fio takes 1, the work loop takes what is free).
+        /// `iodepth_batch_submit`; `None`: not given (fio uses 1, the work loop whatever is free).
         pub batch_submit: Option<u32>,
         /// `iodepth_batch_complete_min`; `None`: not given.
         pub batch_complete_min: Option<u32>,
@@ -512,7 +512,7 @@ assay_measure::with_defaults! {
         pub time_based: bool,
         /// `ramp_time`
         pub ramp_ns: Ns,
-        /// `wait_for`: the name of a job before this one that has to end first.
+        /// `wait_for`: the name of an earlier job that must end first.
         pub wait_for: Option<String>,
         /// `startdelay`: range.
         pub start_delay_ns: (Ns, Ns),
@@ -530,17 +530,17 @@ assay_measure::with_defaults! {
         pub rate_iops: [Option<u64>; DIRECTIONS],
         /// `rate_iops_min`
         pub rate_iops_min: [Option<u64>; DIRECTIONS],
-        /// `rate_cycle`: over how long a minimum is judged.
+        /// `rate_cycle`: interval over which a minimum is judged.
         pub rate_cycle_ns: Ns = 1_000_000_000,
         /// `rate_process=poisson`
         pub rate_poisson: bool,
         /// `rate_ignore_thinktime`
         pub rate_ignores_think: bool,
-        /// `fsync`: after so many writes; 0 never.
+        /// `fsync`: after this many writes; 0: never.
         pub fsync_every: u32,
         /// `fdatasync`
         pub fdatasync_every: u32,
-        /// `continue_on_error`, by what failed: reads, writes, verification.
+        /// `continue_on_error`, by what fails: reads, writes, verification.
         pub pass_errors: PassErrors,
         /// `exitall`
         pub exit_all: bool,
@@ -548,7 +548,7 @@ assay_measure::with_defaults! {
         pub exit_all_on_error: bool,
         /// `max_latency`
         pub max_latency_ns: Option<Ns>,
-        /// `latency_target` and the options about it.
+        /// `latency_target` and related options.
         pub latency: LatencyGoal,
         /// `steadystate`
         pub steady: Option<SteadyOptions>,
@@ -560,33 +560,33 @@ assay_measure::with_defaults! {
 }
 
 assay_measure::with_defaults! {
-    /// The latency that the search for a depth has to keep.
+    /// The latency goal of the search for a depth.
     #[derive(Clone, Debug, PartialEq)]
     pub struct LatencyGoal {
-        /// `latency_target`; `None`: nothing is searched.
+        /// `latency_target`; `None`: no search.
         pub target_ns: Option<Ns>,
-        /// `latency_window`: how long each depth is tried.
+        /// `latency_window`: how long to try each depth.
         pub window_ns: Ns,
-        /// `latency_percentile`: percent of the I/Os of a window that have to keep it.
+        /// `latency_percentile`: percentage of the I/Os of a window that must meet the target.
         pub percentile: f64 = 100.0,
-        /// `latency_run`: adapt the depth up to the end, and measure all of it.
+        /// `latency_run`: adapt the depth until the end, and measure all of it.
         pub adapts: bool,
     }
 }
 
-/// Errors to count and continue after.
+/// Errors that are counted without ending the job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PassErrors {
     /// Failed reads.
     pub read: bool,
     /// Failed writes.
     pub write: bool,
-    /// Blocks that did not verify.
+    /// Blocks that failed verification.
     pub verify: bool,
 }
 
 assay_measure::with_defaults! {
-    /// What is measured and reported.
+    /// What to measure and report.
     #[derive(Clone, Debug, PartialEq)]
     pub struct MeasureOptions {
         /// `percentile_list`, ascending as given.
@@ -597,7 +597,7 @@ assay_measure::with_defaults! {
         pub clat_percentiles: bool = true,
         /// `lat_percentiles`
         pub lat_percentiles: bool,
-        /// `disable_slat`; `gtod_reduce` sets all four.
+        /// `disable_slat`; `gtod_reduce` sets this and the next three.
         pub no_slat: bool,
         /// `disable_clat`
         pub no_clat: bool,
@@ -613,7 +613,7 @@ assay_measure::with_defaults! {
         pub significant_figures: u32 = 4,
         /// `group_reporting`
         pub group_reporting: bool,
-        /// `write_lat_log`: prefix; empty prefix: the job's name.
+        /// `write_lat_log`: prefix; an empty prefix stands for the job's name.
         pub lat_log: Option<String>,
         /// `write_bw_log`
         pub bw_log: Option<String>,
@@ -641,9 +641,9 @@ assay_measure::with_defaults! {
 pub struct PlacementOptions {
     /// `cpus_allowed`, `cpumask`; `None`: any.
     pub cpus: Option<Vec<u32>>,
-    /// `cpus_allowed_policy=split`: clone k takes the k-th.
+    /// `cpus_allowed_policy=split`: clone k uses the k-th.
     pub split: bool,
-    /// `thread`: clones are threads here in any case.
+    /// `thread`: clones are threads in any case.
     pub thread: bool,
     /// `nice`
     pub nice: Option<i32>,
@@ -662,13 +662,13 @@ pub struct JobOptions {
     pub new_group: bool,
     /// `ioengine`
     pub engine: IoEngine,
-    /// Its name as typed, for reports; empty where none was: `psync`.
+    /// The engine's name as typed, for reports; empty if none was given, which means `psync`.
     pub engine_name: String,
     /// Options of io_uring.
     pub ring: RingWishes,
     /// Files.
     pub files: JobFileOptions,
-    /// Their state before the run.
+    /// The state of the files before the run.
     pub precondition: PreconditionOptions,
     /// Offsets.
     pub pattern: PatternOptions,
@@ -680,14 +680,15 @@ pub struct JobOptions {
     pub measure: MeasureOptions,
     /// CPUs.
     pub placement: PlacementOptions,
-    /// Of which so many requests one is completed short ([`assay_block::Lanes::shorten`]); no word sets it, tests do.
+    /// Every how many requests one completes short ([`assay_block::Lanes::shorten`]); set only by tests, no option sets
+    /// it.
     pub shorten: u32,
 }
 
-/// Part of a file that a clone works on.
+/// The part of a file that a clone works on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
-    /// Place of the file among the clone's files.
+    /// Index of the file among the clone's files.
     pub file: u16,
     /// First byte.
     pub start: u64,
@@ -695,7 +696,7 @@ pub struct Region {
     pub bytes: u64,
 }
 
-/// A job that cannot be: one line that names its place, the value and the remedy.
+/// An invalid job: one line that names the origin, the value and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{origin}: {what}")]
 pub struct SpecError {

@@ -1,24 +1,24 @@
-//! Steady state: whether the last seconds are alike enough to end a job.
+//! Steady state: decides whether the last seconds are alike enough to end a job.
 //!
-//! Pure arithmetic over one sample a second, as fio documents `steadystate`: the window is the last
-//! `steadystate_duration` seconds; the criterion is the largest deviation of a second from the mean
-//! of the window, or the slope of a least-squares line through it, per second; the limit is absolute
-//! or a percentage of the mean. Units of an absolute limit are those of the samples: I/Os per second,
-//! bytes per second, nanoseconds. The work loop feeds it; preconditioning uses the same arithmetic.
+//! Pure arithmetic over one sample per second, as fio documents `steadystate`. The window is the last
+//! `steadystate_duration` seconds. The criterion is the largest deviation of a second from the mean of the window, or
+//! the slope of a least-squares line through it, per second. The limit is absolute or a percentage of the mean. An
+//! absolute limit has the unit of the samples: I/Os per second, bytes per second, nanoseconds. The work loop feeds it;
+//! preconditioning uses the same arithmetic.
 
 use super::spec::{PaceOptions, SteadyMetric, SteadyOptions};
 use crate::readings::SteadyReading;
 use assay_measure::steady::{Fit, ROUNDS, Window};
 use std::collections::VecDeque;
 
-/// What all clones of a job did in one second.
+/// The work of all clones of a job in one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SteadySample {
-    /// I/Os that ended in it, as a rate: per second.
+    /// I/Os completed per second.
     pub iops: f64,
     /// Bytes per second.
     pub bytes_per_s: f64,
-    /// Mean latency of those that ended, ns; `None` where none did.
+    /// Mean latency of the completed I/Os, ns; `None` if there were none.
     pub lat_ns: Option<f64>,
 }
 
@@ -28,15 +28,14 @@ pub struct SteadyWatch {
     steady: SteadyOptions,
     duration_s: u64,
     ramp_s: u64,
-    /// Samples of the ramp still to come.
+    /// Number of ramp samples still to come.
     ramp_left: u64,
     window: VecDeque<SteadySample>,
     attained: bool,
 }
 
 impl SteadyWatch {
-    /// The watch a job asks for; `None` without `steadystate` or with a window of 0 s, which fio
-    /// takes for none.
+    /// The watch that a job requests; `None` without `steadystate` or with a window of 0 s, which fio treats as none.
     #[must_use]
     pub fn new(pace: &PaceOptions) -> Option<Self> {
         let steady = pace.steady.clone()?;
@@ -49,8 +48,8 @@ impl SteadyWatch {
         Some(Self { steady, duration_s, ramp_s, ramp_left: ramp_s, window: VecDeque::new(), attained: false })
     }
 
-    /// Takes the sample of one whole second after the job's own ramp; true once the criterion is
-    /// met, and ever after: then the job ends.
+    /// Takes the sample of one whole second after the job's own ramp. Returns true, which ends the job, once the
+    /// criterion is met, and from then on.
     pub fn second(&mut self, sample: SteadySample) -> bool {
         if self.attained {
             return true;
@@ -67,7 +66,7 @@ impl SteadyWatch {
         self.attained
     }
 
-    /// What is known now.
+    /// The current state of the watch.
     #[must_use]
     pub fn reading(&self) -> SteadyReading {
         let values = self.values();
@@ -94,7 +93,7 @@ impl SteadyWatch {
         self.window.len() as u64 == self.duration_s
     }
 
-    /// The watched quantity of each second; `None` when a second has none, which cannot be steady.
+    /// The watched quantity of each second; `None` if a second has none, which cannot be steady.
     fn values(&self) -> Option<Vec<f64>> {
         self.window
             .iter()
@@ -106,7 +105,7 @@ impl SteadyWatch {
             .collect()
     }
 
-    /// The criterion in the unit of the limit; `None` for a percentage of nothing.
+    /// The criterion in the unit of the limit; `None` for a percentage of zero.
     fn criterion(&self, fit: Fit) -> Option<f64> {
         let value = if self.steady.slope { fit.slope } else { fit.deviation };
         if self.steady.percent { percent(value, fit.mean) } else { Some(value) }
@@ -114,7 +113,7 @@ impl SteadyWatch {
 
     fn judge(&self) -> Option<bool> {
         let fit = Fit::of(&self.values()?)?;
-        // A window in which nothing happened is as even as can be, but no state of the device.
+        // A window without any I/O is perfectly even, but says nothing about the device.
         if fit.mean == 0.0 {
             return Some(false);
         }
@@ -126,17 +125,17 @@ fn percent(value: f64, mean: f64) -> Option<f64> {
     (mean != 0.0).then(|| value * 100.0 / mean)
 }
 
-/// Rounds after which it is given up.
+/// Maximum number of rounds.
 pub const SNIA_MOST_ROUNDS: usize = 25;
-/// Rounds of random writes, judged as the SNIA Solid State Storage Performance Test Specification defines Steady
-/// State ([`Window`]); 25 rounds at most.
+/// Rounds of random writes, judged by the definition of Steady State in the SNIA Solid State Storage Performance Test
+/// Specification ([`Window`]), with at most 25 rounds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SniaRounds {
     rounds: Vec<f64>,
 }
 
 impl SniaRounds {
-    /// Takes the IOPS of a round; true while another one is needed.
+    /// Takes the IOPS of a round; returns true while another one is needed.
     pub fn round(&mut self, iops: f64) -> bool {
         self.rounds.push(iops);
         !self.is_steady() && self.rounds.len() < SNIA_MOST_ROUNDS
@@ -148,13 +147,13 @@ impl SniaRounds {
         &self.rounds
     }
 
-    /// The last window is steady.
+    /// Whether the last window is steady.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         self.window().is_some_and(|window| window.is_steady())
     }
 
-    /// The last full window; `None` before it is full or when nothing was written in it.
+    /// The last full window; `None` before it is full or if nothing was written in it.
     #[must_use]
     pub fn window(&self) -> Option<Window> {
         let from = self.rounds.len().checked_sub(ROUNDS)?;

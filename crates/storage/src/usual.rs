@@ -1,13 +1,14 @@
-//! The measurement of a place when no jobs are given: random reads of database blocks, one at a time and then many.
+//! The default jobs of a directory: random reads of database blocks, first one at a time, then many at once.
 
 use super::spec::IoEngine;
 use assay_block::{LaneEngine, Lanes, LanesOptions, UringMode};
 use assay_run::host::random_u32;
 use std::path::{Path, PathBuf};
 
-/// Of each of the two jobs, s.
+/// Duration of each of the two jobs, s.
 const RUNTIME_S: u32 = 20;
-/// What carries the usual jobs: io_uring, and where this host refuses it libaio, then psync; and why it is not the first.
+/// The engine of the default jobs: io_uring or, if this host refuses it, libaio, then psync; and why it is not the
+/// first choice.
 fn engine() -> (IoEngine, Option<String>) {
     let refused = |engine| {
         let options = LanesOptions { lanes: 1, lane_bytes: 8192, files: Vec::new(), engine };
@@ -24,9 +25,9 @@ fn engine() -> (IoEngine, Option<String>) {
     (IoEngine::Psync, Some(told))
 }
 
-/// Where the first word is a directory, the usual jobs in it: random reads of database blocks in a scratch file there, one at a time and
-/// then many, and the file removed. The other words (`--output-format`, `-o`, ...) stay. With the words come the scratch file's name, if
-/// there is to be one, and why the engine is not the first choice.
+/// If the first word is a directory, expands it to the default jobs: random reads of database blocks in a scratch file
+/// there, first one at a time, then many at once, and removal of the file. Keeps the other words (`--output-format`,
+/// `-o`, ...). Also returns the scratch file's name, if there is one, and why the engine is not the first choice.
 pub(super) fn expanded(words: &[String]) -> (Vec<String>, Option<PathBuf>, Option<String>) {
     let Some((first, rest)) =
         words.split_first().filter(|(first, _)| !first.starts_with('-') && Path::new(first).is_dir())
@@ -34,7 +35,7 @@ pub(super) fn expanded(words: &[String]) -> (Vec<String>, Option<PathBuf>, Optio
         return (words.to_vec(), None, None);
     };
     let file = Path::new(first).join(format!("assay-io-{:08x}.scratch", random_u32()));
-    // A colon would end the name.
+    // A colon would end the file name.
     let name = file.to_string_lossy().replace(':', "\\:");
     let mut all = vec![
         format!("--filename={name}"),
@@ -50,7 +51,7 @@ pub(super) fn expanded(words: &[String]) -> (Vec<String>, Option<PathBuf>, Optio
     if !rest.iter().any(|word| word.starts_with("--ioengine")) {
         let (engine, refused) = engine();
         all.push(format!("--ioengine={}", engine.name()));
-        // So the reports say it too.
+        // Puts the reason into the reports too.
         all.extend(refused.iter().map(|why| format!("--description={why}")));
         why = refused;
     }
@@ -60,7 +61,7 @@ pub(super) fn expanded(words: &[String]) -> (Vec<String>, Option<PathBuf>, Optio
         all.push(format!("--name=randread-depth-{depth}"));
         all.push(format!("--iodepth={depth}"));
         all.push("--stonewall".to_owned());
-        // Blocks of its own: a cache in the array would make the later job look faster on those of the earlier.
+        // Each job reads its own blocks: a cache in the array would make the later job faster on those of the earlier.
         all.extend((!is_seeded).then(|| format!("--randseed={depth}")));
     }
     (all, Some(file), why)

@@ -1,4 +1,4 @@
-//! Opening a file in exactly the way a test of storage asks for.
+//! Options for opening a file exactly as a storage test needs it.
 
 use super::{DirectFile, Handle, access_of, open_raw};
 use crate::BlockError;
@@ -10,12 +10,12 @@ use std::sync::atomic::AtomicBool;
 /// Whether a file bypasses the page cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DirectIo {
-    /// It does not.
+    /// Goes through the page cache.
     #[default]
     No,
-    /// Used where the file system allows it; see [`DirectFile::is_direct`].
+    /// Bypasses it if the file system allows that; see [`DirectFile::is_direct`].
     IfPossible,
-    /// It does, or opening it is an error.
+    /// Bypasses it, or opening fails.
     Required,
 }
 
@@ -31,7 +31,7 @@ pub enum WriteThrough {
     Whole,
 }
 
-/// How to open an existing file or device; see [`OpenMode`](crate::OpenMode) for the usual few.
+/// How to open an existing file or device; [`OpenMode`](crate::OpenMode) covers the usual cases.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FileOptions {
     /// Allow reading.
@@ -42,10 +42,10 @@ pub struct FileOptions {
     pub direct: DirectIo,
     /// What a completed write means.
     pub write_through: WriteThrough,
-    /// Claim a block device (`O_EXCL`): while it is open no one can mount it or claim it again, not even this process,
-    /// so share the opened file. Has no effect on a regular file.
+    /// Claim a block device exclusively (`O_EXCL`). While it is open nobody can mount it or claim it again, not even
+    /// this process, so share the opened file. Has no effect on a regular file.
     pub exclusive: bool,
-    /// Do not change the time of last access where that is allowed (`O_NOATIME`: for the owner and root).
+    /// Do not update the access time where that is permitted (`O_NOATIME`, owner and root only).
     pub no_atime: bool,
 }
 
@@ -59,7 +59,7 @@ impl DirectFile {
         let mut flags = access_of(path, options.read, options.write)?;
         flags |= match options.write_through {
             WriteThrough::No => OFlags::empty(),
-            // `OFlags::DSYNC` is `O_SYNC` in rustix, which promises more and costs more.
+            // `OFlags::DSYNC` is `O_SYNC` in rustix, which guarantees more and costs more.
             WriteThrough::Data => OFlags::from_bits_retain(libc::O_DSYNC as u32),
             WriteThrough::Whole => OFlags::SYNC,
         };
@@ -87,7 +87,7 @@ impl DirectFile {
     }
 }
 
-/// Opens with `O_NOATIME` where asked for, and without it where that is refused.
+/// Opens with `O_NOATIME` if requested, and without it if the kernel refuses it.
 fn open_gently(path: &Path, flags: OFlags, no_atime: bool) -> Result<std::os::fd::OwnedFd, Errno> {
     if no_atime {
         match open_raw(path, flags | OFlags::NOATIME) {

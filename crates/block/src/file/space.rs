@@ -6,19 +6,19 @@ use rustix::fs::{Advice, FallocateFlags};
 use rustix::io::Errno;
 use std::os::fd::AsRawFd;
 
-/// How space is got for a file that is to be written, by the names of fio's `fallocate`.
+/// How to allocate space for a file before it is written, named after fio's `fallocate`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Preallocate {
-    /// Not at all: space comes with the first write.
+    /// No allocation: the first write allocates space.
     None,
     /// `fallocate(2)`, which extends the file.
     #[default]
     Native,
-    /// `posix_fallocate(3)`, which writes zeroes where the file system cannot do better.
+    /// `posix_fallocate(3)`, which writes zeroes if the file system has no better way.
     Posix,
-    /// `fallocate(2)` that keeps the length.
+    /// `fallocate(2)` that keeps the file length.
     Keep,
-    /// Only the length is set: a hole.
+    /// Only sets the length, which leaves a hole.
     Truncate,
 }
 
@@ -26,12 +26,12 @@ pub enum Preallocate {
 const BLKFLSBUF: libc::Ioctl = 0x1261;
 
 impl DirectFile {
-    /// Allocates space for, and extends the file to, `len` bytes (`fallocate`). New space reads as zeroes, but the
-    /// first write to each part of it still changes file system metadata: where that matters (redo logs), write zeroes
-    /// as well.
+    /// Allocates `len` bytes and extends the file to that length (`fallocate`). New space reads as zeroes, but the
+    /// first write to each part still changes file system metadata. Where that matters (redo logs), write zeroes as
+    /// well.
     ///
     /// # Errors
-    /// [`BlockError::NoSpace`] where the file system is too full, otherwise [`BlockError::Io`].
+    /// [`BlockError::NoSpace`] if the file system is too full, otherwise [`BlockError::Io`].
     pub fn allocate(&self, len: u64) -> Result<(), BlockError> {
         if len == 0 {
             return Ok(());
@@ -41,12 +41,12 @@ impl DirectFile {
             return Ok(());
         }
         if self.room.is_some() {
-            // A part of a device is all there or it is not.
+            // A part of a device has a fixed size.
             let free = self.len()?;
             return if len <= free { Ok(()) } else { Err(self.no_space(len, free)) };
         }
-        // A refused fallocate may have filled the file system before it gave up (ext4 does), which would hurt
-        // everyone else on it: so the space is compared first, and what came of a refusal is given back.
+        // A failing fallocate may first fill the file system (ext4 does), which would hurt every other user of it. So
+        // compare with the free space first, and release what a failed call allocated.
         let before = self.len()?;
         let (needed, free) = self.needed_and_free(len)?;
         if needed > free {
@@ -61,7 +61,7 @@ impl DirectFile {
                     let (needed, free) = self.needed_and_free(len)?;
                     return Err(self.no_space(needed, free));
                 }
-                // A file system without preallocation still has the length set, so that reads inside it work.
+                // If the file system cannot preallocate, set the length anyway so that reads inside it work.
                 Err(Errno::OPNOTSUPP) if before < len => return self.set_len(len),
                 Err(Errno::OPNOTSUPP) => return Ok(()),
                 Err(error) => return Err(BlockError::io(&self.path, "allocate", error)),
@@ -69,7 +69,7 @@ impl DirectFile {
         }
     }
 
-    /// Bytes that would have to be allocated for a length of `len`, and bytes that are free.
+    /// Bytes to allocate for a length of `len`, and bytes that are free.
     fn needed_and_free(&self, len: u64) -> Result<(u64, u64), BlockError> {
         let failed = |error| BlockError::io(&self.path, "find the free space for", error);
         let stat = rustix::fs::fstat(self.descriptor()).map_err(failed)?;
@@ -78,18 +78,18 @@ impl DirectFile {
         Ok((len.saturating_sub(present), space.f_bavail.saturating_mul(space.f_frsize)))
     }
 
-    /// Gets space for `len` bytes from the beginning of the file, in the requested manner. Returns false where the file
-    /// system cannot do that, or nothing is requested: then nothing has changed. A block device already has its space.
+    /// Allocates space for the first `len` bytes of the file in the requested way. Returns false, with nothing changed,
+    /// if the file system cannot do that or nothing was requested. A block device already has its space.
     ///
     /// # Errors
-    /// [`BlockError::NoSpace`] where the file system is too full, otherwise [`BlockError::Io`].
+    /// [`BlockError::NoSpace`] if the file system is too full, otherwise [`BlockError::Io`].
     pub fn preallocate(&self, how: Preallocate, len: u64) -> Result<bool, BlockError> {
         if how == Preallocate::None || len == 0 || self.is_device()? {
             return Ok(false);
         }
         let before = self.len()?;
         if how == Preallocate::Truncate {
-            // Space is got here, never given up.
+            // Only ever allocate here, never shrink.
             return self.set_len(len.max(before)).map(|()| true);
         }
         let (needed, free) = self.needed_and_free(len)?;
@@ -132,7 +132,7 @@ impl DirectFile {
         BlockError::NoSpace { path: self.path.clone(), needed, free }
     }
 
-    /// Sets the length in bytes, truncating the rest or adding a hole.
+    /// Sets the length in bytes, truncating the file or adding a hole.
     ///
     /// # Errors
     /// [`BlockError::Io`]; a block device's length cannot be set.
@@ -154,9 +154,9 @@ impl DirectFile {
         Ok(rustix::fs::FileType::from_raw_mode(stat.st_mode) == rustix::fs::FileType::BlockDevice)
     }
 
-    /// Drops the cached pages of `len` bytes from `offset` on, 0 meaning to the end, so that reads come from the
-    /// device. Pages that are not written back yet stay: synchronise first. For a block device it writes back and drops
-    /// all pages if the process may do that; otherwise it does the same as for a file.
+    /// Drops the cached pages of `len` bytes from `offset`, 0 meaning to the end, so that reads come from the device.
+    /// Dirty pages stay, so synchronise first. For a block device it writes back and drops all pages if the process is
+    /// privileged to; otherwise it does the same as for a file.
     ///
     /// # Errors
     /// [`BlockError::Io`].

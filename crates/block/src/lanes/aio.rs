@@ -1,8 +1,8 @@
-//! Lanes over the kernel's older asynchronous interface, by its own system calls (`io_setup(2)` and following), as the
-//! library of that name makes them.
+//! Lanes over the kernel's older asynchronous interface. Makes the same system calls (`io_setup(2)` and related) as the
+//! libaio library.
 //!
 //! The layouts are those of the kernel's `include/uapi/linux/aio_abi.h`, and of `struct aio_ring` in `fs/aio.c` for the
-//! completion ring that `io_setup` maps into the process: with it, completions are taken without a call.
+//! completion ring that `io_setup` maps into the process. With that ring, completions are taken without a system call.
 
 use super::{LaneDone, LaneKind, Request, Setup};
 use crate::features::Features;
@@ -20,7 +20,7 @@ const PWRITE: u16 = 1;
 const FSYNC: u16 = 2;
 const FDSYNC: u16 = 3;
 
-/// What the completion ring begins with where it is of the known layout (`AIO_RING_MAGIC` of `fs/aio.c`).
+/// Magic number of a completion ring of the known layout (`AIO_RING_MAGIC` of `fs/aio.c`).
 const RING_MAGIC: u32 = 0xa10a_10a1;
 
 /// One request, 64 bytes (`struct iocb` of `linux/aio_abi.h`, little endian).
@@ -29,7 +29,7 @@ const RING_MAGIC: u32 = 0xa10a_10a1;
 struct Iocb {
     /// Byte 0: comes back with the completion. Here: the lane.
     data: u64,
-    /// Byte 8: the kernel's own.
+    /// Byte 8: for the kernel's use.
     key: u32,
     /// Byte 12: `RWF_*`.
     rw_flags: u32,
@@ -70,21 +70,21 @@ struct Event {
 /// Head of the completion ring, 32 bytes (`struct aio_ring` of `fs/aio.c`); the events follow.
 #[repr(C)]
 struct RingHead {
-    /// Byte 0: the kernel's own.
+    /// Byte 0: for the kernel's use.
     id: u32,
     /// Byte 4: capacity in events.
     slots: u32,
     /// Byte 8: the next event to take, advanced by the reader.
     head: AtomicU32,
-    /// Byte 12: behind the last event, advanced by the kernel.
+    /// Byte 12: one past the last event, advanced by the kernel.
     tail: AtomicU32,
     /// Byte 16: `RING_MAGIC`.
     magic: u32,
-    /// Byte 20: features that do not matter.
+    /// Byte 20: feature flags that readers may ignore.
     compatible: u32,
-    /// Byte 24: features that must be known; 0.
+    /// Byte 24: feature flags that readers must know; 0.
     incompatible: u32,
-    /// Byte 28: bytes of this head.
+    /// Byte 28: size of this head in bytes.
     head_bytes: u32,
 }
 
@@ -92,16 +92,16 @@ const _: () = assert!(size_of::<Iocb>() == 64 && size_of::<Event>() == 32);
 const _: () = assert!(size_of::<RingHead>() == 32);
 
 pub(super) struct AioLanes {
-    /// Address of the completion ring, and the kernel's name for it all (`aio_context_t`).
+    /// Address of the completion ring, which is also the kernel's handle of the context (`aio_context_t`).
     context: libc::c_ulong,
     /// Whether completions may be taken from the ring directly.
     user_ring: bool,
     files: Vec<RawFd>,
-    /// One per lane. Never moved while the kernel may read it, which it does during `io_submit` only.
+    /// One per lane. Never moved while the kernel may read it, which it does only during `io_submit`.
     requests: Box<[Iocb]>,
     /// Requests to be submitted, oldest first.
     queued: Vec<*mut Iocb>,
-    /// Completions taken by a call, and requests the kernel refused; they come before those in the ring.
+    /// Completions taken by a system call, and requests the kernel refused; they come before those in the ring.
     collected: Vec<LaneDone>,
     events: Box<[Event]>,
     /// Keeps the files open while requests may name them.
@@ -147,7 +147,7 @@ impl AioLanes {
             LaneKind::Sync { data_only: true } => FDSYNC,
             LaneKind::Sync { data_only: false } => FSYNC,
         };
-        // A synchronisation must name neither memory nor offset.
+        // A synchronisation must have neither a buffer nor an offset.
         let synchronises = matches!(request.kind, LaneKind::Sync { .. });
         let entry = &mut self.requests[request.lane as usize];
         *entry = Iocb {
@@ -162,7 +162,8 @@ impl AioLanes {
         self.queued.push(&raw mut *entry);
     }
 
-    /// Gives the kernel what is queued; returns how many requests it took. A request it refuses is done with its error.
+    /// Submits what is queued and returns how many requests the kernel took. A refused request completes with its
+    /// error.
     pub(super) fn submit(&mut self, in_flight: u32, submits: &mut u64) -> Result<u32, BlockError> {
         let mut taken = 0;
         while taken < self.queued.len() {
@@ -181,14 +182,14 @@ impl AioLanes {
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
                 Some(libc::EAGAIN) => {
-                    // No room until something has completed.
+                    // The kernel has no room until something completes.
                     if taken == 0 && in_flight == 0 {
                         return Err(BlockError::Ring { what: "submit to libaio", source: error });
                     }
                     break;
                 }
                 number => {
-                    // The first of the rest is at fault, and it alone.
+                    // The first of the remaining requests, and only that one, is at fault.
                     // SAFETY: it points into `self.requests`, which nothing else borrows here.
                     let lane = unsafe { (*self.queued[taken]).data } as u32;
                     self.collected.push(LaneDone { lane, result: -number.unwrap_or(libc::EIO) });
@@ -200,7 +201,7 @@ impl AioLanes {
         Ok(taken as u32)
     }
 
-    /// Completions in the ring, or 0 where it cannot be read.
+    /// Number of completions in the ring, or 0 if the ring cannot be read.
     #[inline]
     fn visible(&self) -> usize {
         if !self.user_ring {
@@ -213,8 +214,8 @@ impl AioLanes {
 
     #[inline]
     fn ring(&self) -> &RingHead {
-        // SAFETY: `io_setup` mapped it there, until `io_destroy`, which `drain` alone calls. Words that the kernel changes
-        // are atomics.
+        // SAFETY: `io_setup` mapped it there until `io_destroy`, which only `drain` calls. Words that the kernel
+        // changes are atomics.
         unsafe { &*ptr::with_exposed_provenance::<RingHead>(self.context as usize) }
     }
 
@@ -250,7 +251,7 @@ impl AioLanes {
         });
         let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);
         *submits += 1;
-        // SAFETY: the kernel writes at most as many events as the array has; the time outlives the call.
+        // SAFETY: the kernel writes at most as many events as the array holds; the time outlives the call.
         let outcome = unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,
@@ -284,8 +285,8 @@ impl AioLanes {
             let mut head = ring.head.load(Ordering::Relaxed);
             let events = ptr::from_ref(ring).wrapping_add(1).cast::<Event>();
             for _ in 0..count {
-                // SAFETY: the events follow the head, `slots` of them, and those from `head` to the tail that was read
-                // (acquire) are written and left alone by the kernel until `head` passes them.
+                // SAFETY: `slots` events follow the head. The kernel has written those from `head` up to the tail read
+                // above (acquire), and leaves them alone until `head` passes them.
                 out.push(lane_done(unsafe { &*events.wrapping_add(head as usize) }));
                 head = (head + 1) % ring.slots;
             }
@@ -293,9 +294,9 @@ impl AioLanes {
         }
     }
 
-    /// Waits until nothing is in flight: `io_destroy` does not return before. False where the kernel would not.
+    /// Waits until nothing is in flight: `io_destroy` does not return before. False if the kernel failed to do so.
     pub(super) fn drain(&mut self) -> bool {
-        // SAFETY: takes no memory; the context is not used again, as this is called by the owner's drop alone.
+        // SAFETY: takes no memory; the context is not used again, as only the owner's drop calls this.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.context) == 0 }
     }
 }
@@ -305,7 +306,7 @@ fn lane_done(event: &Event) -> LaneDone {
     LaneDone { lane: event.data as u32, result: i32::try_from(event.result).unwrap_or(i32::MAX) }
 }
 
-/// The likely cause of a refused set-up, in words.
+/// The likely cause of a failed setup, in words.
 fn why_refused(error: io::Error, lanes: u32) -> BlockError {
     let why = match error.raw_os_error() {
         Some(libc::ENOSYS) => "the kernel is built without it (CONFIG_AIO)".to_owned(),

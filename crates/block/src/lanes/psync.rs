@@ -1,4 +1,4 @@
-//! Lanes over blocking positional calls: `submit` performs them, one after the other.
+//! Lanes over blocking positional calls: `submit` performs them one after another.
 
 use super::{LaneDone, LaneKind, Request, Setup, SyncCall, take_first};
 use crate::DirectFile;
@@ -41,7 +41,7 @@ impl PsyncLanes {
         self.queued.push(*request);
     }
 
-    /// Performs everything queued; returns how many requests that was.
+    /// Performs everything queued and returns the number of requests.
     #[inline]
     pub(super) fn submit(&mut self, submits: &mut u64) -> u32 {
         for request in &self.queued {

@@ -1,4 +1,4 @@
-//! Lanes over io_uring, and no-operations through it.
+//! Lanes over io_uring, including those that only submit no-operations.
 
 use super::{LaneDone, LaneKind, Request, Setup, UringMode};
 use crate::facts::Roots;
@@ -19,20 +19,20 @@ pub(super) struct UringLanes {
     files: Vec<RawFd>,
     files_registered: bool,
     buffers: Option<Table>,
-    /// One address list per lane, where requests name their buffer by a list.
+    /// One address list per lane, for requests that name their buffer through a list.
     lists: Box<[libc::iovec]>,
-    /// Requests until the next one that is forced to a kernel worker.
+    /// Requests left until the next one that is forced to a kernel worker.
     until_forced: u32,
-    /// Entries not given to the kernel, where a kernel thread would start them at once.
+    /// Entries not yet pushed because a kernel submission thread would start them at once.
     staged: Vec<squeue::Entry>,
-    /// Whether the kernel supports a time-out after which one completion is enough.
+    /// Whether the kernel can settle for one completion after a set time.
     has_patience: bool,
     /// Keeps the files open while requests may name them.
     _files: Vec<Arc<DirectFile>>,
 }
 
 impl UringLanes {
-    /// Sets the ring up; the error is the reason in words.
+    /// Sets up the ring; the error is the reason in words.
     pub(super) fn open(setup: &Setup<'_>, mode: UringMode, nop: bool, features: &mut Features) -> Result<Self, String> {
         features.backend = if nop { "nop" } else { "io_uring" };
         let shape = Shape {
@@ -92,8 +92,8 @@ impl UringLanes {
     #[inline]
     fn push(&mut self, entry: &squeue::Entry) {
         // SAFETY: the entry names the buffer of a lane, and maybe its address list. `Lanes` owns the memory, marks the
-        // lane busy before it queues and gives nobody the buffer of a busy lane; the list belongs to the lane
-        // and is written when the lane is queued only. Both live until `Lanes` has drained this backend.
+        // lane busy before it queues and gives nobody the buffer of a busy lane; the list belongs to the lane and is
+        // only written when the lane is queued. Both live until `Lanes` has drained this backend.
         unsafe { self.kernel.push(entry) };
     }
 
@@ -154,7 +154,7 @@ impl UringLanes {
         }
     }
 
-    /// Gives the kernel what is queued; returns how many requests it took.
+    /// Submits what is queued and returns how many requests the kernel took.
     #[inline]
     pub(super) fn submit(&mut self, queued: u32, submits: &mut u64) -> Result<u32, BlockError> {
         if queued == 0 && !self.kernel.must_enter() {
@@ -189,12 +189,12 @@ impl UringLanes {
         } else {
             self.kernel.enter(wait, submits)?;
         }
-        // What a kernel thread submits is its own from the push on.
+        // A kernel submission thread owns its entries from the push on.
         let left = if self.mode.sq_thread { 0 } else { self.kernel.pending().0 as u32 };
         Ok(queued - left)
     }
 
-    /// Waits; what is queued stays queued.
+    /// Waits; queued entries stay queued.
     #[inline]
     pub(super) fn wait(
         &mut self,
@@ -235,7 +235,7 @@ impl UringLanes {
         });
     }
 
-    /// Waits until nothing is in flight. False where the kernel would not.
+    /// Waits until nothing is in flight. False if the kernel failed to complete the requests.
     pub(super) fn drain(&mut self, in_flight: u32) -> bool {
         let mut left = in_flight;
         let mut submits = 0;
@@ -255,11 +255,11 @@ impl UringLanes {
     }
 }
 
-/// Marks files of file systems in memory so that requests are served where they are submitted; true where there are any.
+/// Marks files of in-memory file systems so that the submitting thread serves their requests; true if there are any.
 ///
-/// Such a file system (tmpfs, ramfs) never waits for a device, but does not say so (`FMODE_NOWAIT`), and io_uring hands
-/// every request on it to a worker thread: two threads and a wake-up for a copy of some KiB. A file that is open with
-/// `O_NONBLOCK` is taken at its word. On a regular file the flag has no other effect (open(2)).
+/// Such a file system (tmpfs, ramfs) never waits for a device but does not declare this (`FMODE_NOWAIT`), so io_uring
+/// hands every request on it to a worker thread: two threads and a wake-up to copy some KiB. With `O_NONBLOCK` on the
+/// file, io_uring assumes that it does not block. On a regular file the flag has no other effect (open(2)).
 fn serve_memory_at_once(files: &[Arc<DirectFile>]) -> bool {
     /// `TMPFS_MAGIC` and `RAMFS_MAGIC` of `linux/magic.h`.
     const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
@@ -274,7 +274,7 @@ fn serve_memory_at_once(files: &[Arc<DirectFile>]) -> bool {
     any
 }
 
-/// Registers the buffers of all lanes, if the kernel lets us.
+/// Registers the buffers of all lanes, if the kernel allows it.
 fn register_buffers(kernel: &KernelRing, setup: &Setup<'_>, features: &mut Features) -> Option<Table> {
     let mut pieces = Vec::new();
     let table = cut(&mut pieces, setup.base, setup.lanes as usize, setup.lane_bytes);
@@ -284,8 +284,8 @@ fn register_buffers(kernel: &KernelRing, setup: &Setup<'_>, features: &mut Featu
     note(features, "registered_buffers", outcome).then_some(table)
 }
 
-/// Refuses polled completions where they can never come: the kernel would answer every request with `EOPNOTSUPP`, or not
-/// at all.
+/// Refuses polled completions on files that can never deliver them: the kernel would answer every request with
+/// `EOPNOTSUPP`, or never.
 pub(super) fn check_polling(file: &DirectFile) -> Result<(), BlockError> {
     let refused = |why: String| {
         Err(BlockError::Invalid {
@@ -306,7 +306,7 @@ pub(super) fn check_polling(file: &DirectFile) -> Result<(), BlockError> {
     }
 }
 
-/// Whether the disk that holds a path has poll queues (`queue/io_poll` in sysfs); the error says why it has no disk.
+/// Whether the disk that holds a path has poll queues (`queue/io_poll` in sysfs); the error says why no disk was found.
 pub(super) fn poll_queues(roots: &Roots, path: &std::path::Path) -> Result<bool, String> {
     let facts = crate::facts::facts_of(roots, path);
     let disk = facts.disk?;

@@ -1,15 +1,15 @@
-//! A chain of pointers in an order that nobody can foresee: each step needs the one before, so that its time is that of the
-//! memory.
+//! A pointer chain in an unpredictable order: each step depends on the one before, so its time is the memory latency.
 
 use crate::mapping::Mapping;
 use crate::{BlockError, Pages};
 
-/// How far apart pointers lie.
+/// Spacing of the pointers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spacing {
-    /// One in each cache line of 64 bytes.
+    /// One pointer per cache line of 64 bytes.
     Lines,
-    /// One in each 4 KiB, on lines that differ, so that a step needs another page and few lines of each set of the caches.
+    /// One pointer per 4 KiB page, on varying lines, so that each step needs another page but few lines of each cache
+    /// set.
     Pages,
 }
 
@@ -24,7 +24,7 @@ impl Spacing {
         }
     }
 
-    /// Where a node lies.
+    /// Byte offset of a node.
     const fn offset(self, node: usize) -> usize {
         match self {
             Self::Lines => node * LINE_BYTES,
@@ -45,14 +45,14 @@ pub struct Cycle {
     nodes: usize,
 }
 
-/// What a node holds.
+/// The content of a node.
 type Link = *const u8;
 
 impl Cycle {
-    /// Room for a cycle of `bytes`, of one node so far.
+    /// Allocates room for a cycle of `bytes`, which starts with one node.
     ///
     /// # Errors
-    /// More than the kernel gives, or than its pool of huge pages holds.
+    /// If the kernel, or its pool of huge pages, cannot provide the memory.
     pub fn new(bytes: usize, pages: Pages, spacing: Spacing, what: &'static str) -> Result<Self, BlockError> {
         let mapping = Mapping::in_pages(bytes.max(PAGE_BYTES), pages, what)?;
         let mut cycle = Self { mapping, spacing, nodes: 0 };
@@ -60,21 +60,21 @@ impl Cycle {
         Ok(cycle)
     }
 
-    /// Begins again in the same memory, with one node.
+    /// Starts over in the same memory, with one node.
     pub fn restart(&mut self, spacing: Spacing) {
         self.spacing = spacing;
         self.nodes = 1;
         let first = self.node(0);
-        // SAFETY: the first node lies within the mapping, which `self` owns and borrows alone.
+        // SAFETY: the first node lies within the mapping, which `self` owns and borrows exclusively.
         unsafe { first.cast::<Link>().write(first) };
     }
 
     /// Extends the cycle to the first `bytes` of its area. Each new node goes behind one chosen by `below`, which draws
-    /// evenly below its argument: every order of a single cycle is then equally likely, as by Sattolo's shuffle (1986), of
-    /// which this is the inside-out form; a smaller cycle is extended and not made again.
+    /// uniformly below its argument. Every order of a single cycle is then equally likely, as with Sattolo's shuffle
+    /// (1986), of which this is the inside-out form. It extends a smaller cycle instead of building it again.
     ///
     /// # Panics
-    /// Where `bytes` exceed the area, or a number drawn its bound.
+    /// If `bytes` exceeds the area, or `below` returns a number not below its argument.
     pub fn grow(&mut self, bytes: usize, mut below: impl FnMut(u64) -> u64) {
         assert!(bytes <= self.mapping.len(), "a cycle within its area");
         let wanted = (bytes / self.spacing.bytes()).max(self.nodes);
@@ -83,7 +83,7 @@ impl Cycle {
             assert!(drawn < new, "drawn below the bound");
             let (before, new) = (self.node(drawn).cast::<Link>(), self.node(new));
             // SAFETY: both nodes lie within the mapping (the bytes were compared above), aligned to a line; every node
-            // below `new` was linked before, and `self` is borrowed alone.
+            // below `new` was linked before, and `self` is borrowed exclusively.
             unsafe {
                 new.cast::<Link>().write(before.read());
                 before.write(new);
@@ -102,13 +102,13 @@ impl Cycle {
         self.nodes
     }
 
-    /// Whether it has no node: never.
+    /// Always false: a cycle has at least one node.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nodes == 0
     }
 
-    /// The `nth` node in the order of addresses, counted round.
+    /// The `nth` node in address order, wrapping around.
     #[must_use]
     pub fn place(&self, nth: usize) -> Place {
         Place(nth % self.nodes)
@@ -122,42 +122,42 @@ impl Cycle {
         Place((link as usize - self.mapping.base() as usize) / self.spacing.bytes())
     }
 
-    /// So many steps, each of which needs the one before; where they end.
+    /// Follows `steps` links, each of which depends on the one before, and returns the node reached.
     #[must_use]
     pub fn walk(&self, from: Place, steps: u64) -> Place {
         let [end] = self.walk_together([from], steps);
         end
     }
 
-    /// This many steps of each of several independent walks side by side.
+    /// Follows this many links of each of several independent walks, interleaved.
     #[must_use]
     pub fn walk_together<const N: usize>(&self, from: [Place; N], steps: u64) -> [Place; N] {
         let mut links = from.map(|place| self.start(place));
         for _ in 0..steps {
             for link in &mut links {
-                // SAFETY: a link is the address of a node of the cycle, and a node holds the link to another one, set by
-                // `restart` and `grow`, which alone write here and borrow `self` alone.
+                // SAFETY: a link is the address of a node of the cycle, and a node holds the link to another one. Only
+                // `restart` and `grow` write here, and both borrow `self` exclusively.
                 *link = unsafe { link.cast::<Link>().read() };
             }
         }
         links.map(|link| self.end(link))
     }
 
-    /// Bytes that the kernel backs by huge pages; `None` where it does not tell.
+    /// Bytes that the kernel backs by huge pages; `None` if it does not report them.
     #[must_use]
     pub fn huge_bytes(&self) -> Option<u64> {
         self.mapping.huge_pages_bytes()
     }
 
-    /// Requests pages of certain NUMA nodes; to be called before the cycle grows.
+    /// Requests pages on certain NUMA nodes; call this before the cycle grows.
     ///
     /// # Errors
-    /// No such node, or a kernel without NUMA.
+    /// If there is no such node, or the kernel has no NUMA support.
     pub fn bind(&self, policy: super::Policy) -> Result<(), BlockError> {
         super::nodes::bind(&self.mapping, policy)
     }
 
-    /// Pages by node, as [`super::Area::nodes`].
+    /// Pages per node, as [`super::Area::nodes`].
     #[must_use]
     pub fn nodes(&self) -> Vec<(u32, u64)> {
         super::nodes::of(&self.mapping)
@@ -207,7 +207,7 @@ mod tests {
         let from = [0, 100, 200].map(|nth| cycle.place(nth));
         let together = cycle.walk_together(from, 50);
         assert_eq!(together, from.map(|from| cycle.walk(from, 50)));
-        // A place of a longer cycle is still one of a shorter.
+        // A position in a longer cycle is also one in a shorter.
         let last = cycle.place(1023);
         cycle.restart(Spacing::Pages);
         assert_eq!(cycle.walk(last, 3), cycle.place(0));
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn orders_are_drawn_evenly() {
-        // Cycles of four nodes: (4 - 1)! = 6, by the order after the first node.
+        // Cycles of four nodes: (4 - 1)! = 6, identified by the order after the first node.
         let mut counts = std::collections::BTreeMap::new();
         let mut random = random();
         let mut cycle = Cycle::new(4096, Pages::Base, Spacing::Lines, "a test").unwrap();

@@ -1,8 +1,8 @@
-//! Memory as something to measure: areas in pages of a chosen kind, loops over them with a chosen kind of store, and a chain of
-//! pointers through them.
+//! Memory as a subject of measurement: areas in a chosen kind of page, loops over them with a chosen kind of store, and
+//! a pointer chain through them.
 //!
-//! The loops are here because stores around the cache, and a chain that costs nothing but the memory it walks, cannot
-//! be written without `unsafe`. The caller decides what to measure, when and how often.
+//! The loops are here because non-temporal stores, and a pointer chain that costs only the memory access, cannot be
+//! written without `unsafe`. The caller decides what to measure, when and how often.
 
 mod cycle;
 mod nodes;
@@ -21,39 +21,40 @@ pub struct Area {
 }
 
 impl Area {
-    /// `bytes` in pages of a kind, for `what` (used in the error). Nothing is touched yet.
+    /// Maps `bytes` in pages of a kind, for `what` (used in the error), without touching them.
     ///
     /// # Errors
-    /// More than the kernel gives, or than its pool of huge pages holds.
+    /// If the kernel, or its pool of huge pages, cannot provide the memory.
     pub fn new(bytes: usize, pages: Pages, what: &'static str) -> Result<Self, BlockError> {
         let mapping = Mapping::in_pages(bytes, pages, what)?;
         Ok(Self { mapping })
     }
 
-    /// Requests pages of certain NUMA nodes; to be called before any is touched.
+    /// Requests pages on certain NUMA nodes; call this before touching any page.
     ///
     /// # Errors
-    /// No such node, or a kernel without NUMA.
+    /// If there is no such node, or the kernel has no NUMA support.
     pub fn place(&self, policy: Policy) -> Result<(), BlockError> {
         nodes::bind(&self.mapping, policy)
     }
 
-    /// Pages by node, of at most 1024 spread over the area: `(node, pages)`; none where the kernel does not report it.
+    /// Pages per node, from a sample of at most 1024 spread over the area: `(node, pages)`; empty if the kernel does
+    /// not report it.
     #[must_use]
     pub fn nodes(&self) -> Vec<(u32, u64)> {
         nodes::of(&self.mapping)
     }
 
-    /// All of it as numbers; the last bytes that do not fill one are left out.
+    /// The whole area as numbers, without an incomplete last one.
     #[must_use]
     pub fn words(&mut self) -> &mut [u64] {
         let (base, count) = self.of::<u64>();
-        // SAFETY: the mapping is zeroed or holds what was written here, any of which is a `u64` and an `f64`; it is
-        // aligned to a page and lives as long as `self`, which is borrowed alone.
+        // SAFETY: the mapping is zeroed or holds what was written here; any bit pattern is a valid `u64` and `f64`. It
+        // is aligned to a page and lives as long as `self`, which is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(base, count) }
     }
 
-    /// The same as floating-point numbers.
+    /// The whole area as floating-point numbers.
     #[must_use]
     pub fn floats(&mut self) -> &mut [f64] {
         let (base, count) = self.of::<f64>();
@@ -65,7 +66,7 @@ impl Area {
         (self.mapping.base().cast(), self.mapping.len() / size_of::<T>())
     }
 
-    /// Bytes that the kernel backs by huge pages, read back from its own books; `None` where they cannot be read.
+    /// Bytes that the kernel reports as backed by huge pages; `None` if it does not report them.
     #[must_use]
     pub fn huge_bytes(&self) -> Option<u64> {
         self.mapping.huge_pages_bytes()

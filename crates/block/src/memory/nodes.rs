@@ -1,18 +1,18 @@
-//! NUMA: on which node memory is requested, and on which it is.
+//! NUMA: requesting memory on a node, and finding the node of allocated memory.
 
 use crate::BlockError;
 use crate::mapping::Mapping;
 
-/// Where pages are taken from.
+/// NUMA policy for new pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Policy {
-    /// This node alone (`MPOL_BIND`).
+    /// Only this node (`MPOL_BIND`).
     Node(u32),
-    /// These by turns (`MPOL_INTERLEAVE`).
+    /// These nodes in turn (`MPOL_INTERLEAVE`).
     Interleaved(Vec<u32>),
 }
 
-/// Pages looked up at most.
+/// Maximum number of pages to look up.
 #[cfg(not(miri))]
 const LOOKS: usize = 1024;
 
@@ -27,8 +27,8 @@ pub(super) fn bind(mapping: &Mapping, policy: Policy) -> Result<(), BlockError> 
     for node in &nodes {
         mask[*node as usize / 64] |= 1 << (node % 64);
     }
-    // SAFETY: the range is this mapping, which outlives the call, and the mask has as many bits as are named; the kernel
-    // reads one bit less than the number given (mbind(2), BUGS).
+    // SAFETY: the range is this mapping, which outlives the call, and the mask has as many bits as are named; the
+    // kernel reads one bit less than the number passed (mbind(2), BUGS).
     let answer = unsafe {
         libc::syscall(
             libc::SYS_mbind,

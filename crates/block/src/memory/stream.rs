@@ -1,9 +1,9 @@
-//! Loops that move memory, after McCalpin's STREAM, with stores through the caches or around them.
+//! Loops that move memory, after McCalpin's STREAM, with normal or non-temporal stores.
 
 #[cfg(any(test, miri, not(target_arch = "x86_64")))]
 use std::hint::black_box;
 
-/// Numbers of a cache line: slices begin and end at a multiple of it.
+/// Numbers in a cache line: slices start and end at a multiple of it.
 pub const LANES: usize = 8;
 
 /// A loop that writes `a`.
@@ -26,17 +26,17 @@ pub enum Kernel {
 pub enum Stores {
     /// Through the caches: a line is read before it is written.
     Normal,
-    /// Around the caches (non-temporal); through them where this machine has no such stores.
+    /// Around the caches (non-temporal); normal stores if this machine has none.
     Streaming,
 }
 
-/// Whether there are stores around the caches.
+/// Whether this machine has non-temporal stores.
 #[must_use]
 pub const fn has_streaming_stores() -> bool {
     cfg!(all(target_arch = "x86_64", not(miri)))
 }
 
-/// Instructions that the loops use here.
+/// The instruction set that the loops use here.
 #[must_use]
 pub fn path() -> &'static str {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -45,10 +45,10 @@ pub fn path() -> &'static str {
     return "portable";
 }
 
-/// Runs a kernel over slices of one length, which is a multiple of [`LANES`]; `a` begins at a cache line.
+/// Runs a kernel over slices of equal length, a multiple of [`LANES`]; `a` starts at a cache line.
 ///
 /// # Panics
-/// Where lengths differ or do not fit.
+/// If the lengths differ or are not such a multiple.
 pub fn write(kernel: Kernel, stores: Stores, a: &mut [f64], b: &[f64], c: &[f64], s: f64) {
     assert!(a.len() == b.len() && a.len() == c.len() && a.len().is_multiple_of(LANES), "three slices of whole lines");
     assert_eq!(a.as_ptr().align_offset(64), 0, "begins at a cache line");
@@ -66,7 +66,7 @@ pub fn write(kernel: Kernel, stores: Stores, a: &mut [f64], b: &[f64], c: &[f64]
     }
 }
 
-/// Reads a slice: the sum of its numbers, in an order that depends on nothing but its length.
+/// Sums a slice, in an order that depends only on its length.
 #[must_use]
 pub fn sum(of: &[f64]) -> f64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -77,7 +77,7 @@ pub fn sum(of: &[f64]) -> f64 {
     sums(of)
 }
 
-/// As many sums as a core needs to have its loads overlap; the compiler makes vectors of them.
+/// Uses enough partial sums for a core to overlap its loads; the compiler turns them into vectors.
 #[inline(always)]
 fn sums(of: &[f64]) -> f64 {
     let mut parts = [0.0; 4 * LANES];
@@ -113,7 +113,7 @@ fn run<const KERNEL: u8, const STREAMING: bool>(a: &mut [f64], b: &[f64], c: &[f
     portable::<KERNEL>(a, b, c, s);
 }
 
-/// One number by hand: what the loops must come to.
+/// One number at a time: the expected result of the loops.
 #[cfg(any(test, miri, not(target_arch = "x86_64")))]
 #[inline(always)]
 fn one<const KERNEL: u8>(b: f64, c: f64, s: f64) -> f64 {
@@ -126,7 +126,8 @@ fn one<const KERNEL: u8>(b: f64, c: f64, s: f64) -> f64 {
     }
 }
 
-/// The same line by line. The compiler may not see that a loop copies: a call of `memcpy` chooses its stores by itself.
+/// The same line by line. Hides from the compiler that a loop copies: it would call `memcpy`, which chooses its own
+/// stores.
 #[cfg(any(test, miri, not(target_arch = "x86_64")))]
 fn portable<const KERNEL: u8>(a: &mut [f64], b: &[f64], c: &[f64], s: f64) {
     let from = b.chunks_exact(LANES).zip(c.chunks_exact(LANES));
@@ -146,8 +147,8 @@ macro_rules! vectors {
             use std::arch::x86_64::*;
 
             /// # Safety
-            /// The processor has the feature; the slices have one length, a multiple of a cache line, and `a` begins
-            /// at one.
+            /// The processor has the feature; the slices have one length, a multiple of a cache line, and `a` starts at
+            /// one.
             #[target_feature(enable = $feature)]
             pub(super) unsafe fn run<const KERNEL: u8, const STREAMING: bool>(
                 a: &mut [f64],
@@ -158,7 +159,7 @@ macro_rules! vectors {
                 let (to, b, c) = (a.as_mut_ptr(), b.as_ptr(), c.as_ptr());
                 let s = $set(s);
                 for at in (0..a.len()).step_by($lanes) {
-                    // SAFETY: `at` and the lanes behind it lie below the common length, a multiple of the lanes; loads
+                    // SAFETY: `at` and the lanes after it lie below the common length, a multiple of the lanes; loads
                     // need no alignment, and stores stay aligned as `a` is.
                     unsafe {
                         let value = match KERNEL {
@@ -173,7 +174,8 @@ macro_rules! vectors {
                         } else {
                             $store(to.add(at), value)
                         }
-                        // The compiler may not see that a loop copies: a call of `memcpy` chooses its stores by itself.
+                        // Hides from the compiler that a loop copies: it would call `memcpy`, which chooses its own
+                        // stores.
                         asm!("", options(nostack, preserves_flags));
                     }
                 }
@@ -225,7 +227,7 @@ mod tests {
         for kernel in [Copy, Scale, Add, Triad, Fill] {
             for stores in [Stores::Normal, Stores::Streaming] {
                 let mut a = numbers(-1.0);
-                // Not the last line, which must stay as it is.
+                // Leaves out the last line, which must stay unchanged.
                 write(kernel, stores, &mut a.0[..64], &b.0[..64], &c.0[..64], s);
                 for at in 0..64 {
                     assert_eq!(a.0[at], wanted(kernel, at), "{kernel:?} {stores:?} {at}");

@@ -14,12 +14,12 @@ pub(super) struct Backed {
     ring: Box<dyn BackendRing>,
     pool: Option<Arc<Pool>>,
     wake: Arc<Wake>,
-    /// Something was queued since the last submit.
+    /// Whether something was queued since the last submit.
     fresh: bool,
 }
 
 impl Backed {
-    /// `None` where the files are the operating system's.
+    /// Opens the backend's ring; `None` if the files are the operating system's.
     pub(super) fn open(setup: &Setup, features: &mut Features) -> Result<Option<Self>, BlockError> {
         let Some(first) = setup.files.iter().find_map(|file| file.backed()) else {
             return Ok(None);
@@ -31,7 +31,7 @@ impl Backed {
         }
         features.backend = "installed backend";
         let paths: Vec<&Path> = setup.files.iter().map(|file| file.path()).collect();
-        // The ring never parks: there is nobody to bring back.
+        // The ring never parks, so there is no thread to wake.
         let wake = Wake::new(Box::new(|| {}));
         Ok(Some(Self { ring: first.ring(&paths), pool: setup.pool.clone(), wake, fresh: false }))
     }
@@ -69,7 +69,7 @@ impl Backed {
     }
 }
 
-/// What the slots of a ring hold.
+/// The memory held by the slots of a ring.
 struct Lent<'a> {
     slots: &'a mut [Slot],
     pool: Option<&'a Pool>,

@@ -1,9 +1,9 @@
-//! What has been done to a ring and to its files, as numbers that only grow.
+//! Monotonic counters of a ring and of its files.
 
 use super::Kind;
 
-/// Counters of a ring since it was opened. Requests are counted when popped, successful ones only; identity: requests
-/// given = popped successes + `errors` + [`Ring::in_flight`](crate::Ring::in_flight).
+/// Counters of a ring since it was opened. Requests are counted when popped, and only if successful. Identity: requests
+/// queued = popped successes + `errors` + [`Ring::in_flight`](crate::Ring::in_flight).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RingCounters {
     /// Calls into the kernel to submit or wait (`io_uring_enter`); with helper threads, batches handed to them.

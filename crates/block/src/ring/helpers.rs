@@ -1,7 +1,7 @@
-//! The helper-thread backend: blocking positional reads and writes on a few threads, behind the same queue.
+//! The helper-thread backend: a few threads make blocking positional reads and writes behind the same queue.
 //!
-//! For I/O modes that ask for synchronous calls, and for kernels or containers that refuse io_uring. A request's
-//! memory stays in its slot on the ring's side; the threads get addresses only, as the kernel does.
+//! It serves I/O modes that ask for synchronous calls, and kernels or containers that refuse io_uring. A request's
+//! memory stays in its slot on the ring's side; the threads get only addresses, as the kernel does.
 
 use super::waker::{Wake, Waker};
 use super::{Kind, Request, Setup};
@@ -29,8 +29,8 @@ struct Shared {
     meeting: Arc<Meeting>,
 }
 
-/// Where results and wake-ups meet the ring thread. Apart from the files: a waker may outlive the ring and must
-/// not keep them open.
+/// Passes results and wake-ups to the ring thread. Separate from the files: a waker may outlive the ring and must not
+/// keep them open.
 #[derive(Default)]
 struct Meeting {
     results: Mutex<Results>,
@@ -61,8 +61,8 @@ struct Job {
     len: u32,
 }
 
-// SAFETY: the address is of memory that the ring's slot keeps alive and unshared until the result is back, and
-// dropping the ring waits for that (`drain`). The thread does not touch it, it passes it to the kernel.
+// SAFETY: the ring's slot keeps the memory at the address alive and unshared until the result is back, and dropping the
+// ring waits for that (`drain`). The thread does not touch the memory but passes its address to the kernel.
 unsafe impl Send for Job {}
 
 impl Helpers {
@@ -77,7 +77,7 @@ impl Helpers {
             meeting: Arc::clone(&meeting),
         });
         let wake = Wake::new(Box::new(move || {
-            // The ring thread parks while it holds the lock, so by now it either waits or will see the token.
+            // The ring thread parks while it holds the lock, so by now it is either waiting or will see the token.
             drop(lock(&meeting.results));
             meeting.result_arrived.notify_one();
         }));
@@ -143,7 +143,7 @@ impl Helpers {
         self.wake.resume();
     }
 
-    /// Gives the queued jobs to the threads. False where there were none.
+    /// Hands the queued jobs to the threads. False if there were none.
     fn hand_over(&mut self) -> bool {
         let count = self.queued.len();
         if count == 0 {
@@ -159,8 +159,8 @@ impl Helpers {
         true
     }
 
-    /// Waits until nothing is in flight. Queued requests that were never handed over are dropped. Always true: the
-    /// calls of the threads end when the device answers.
+    /// Waits until nothing is in flight. Drops queued requests that were never handed over. Always true: the calls of
+    /// the threads end when the device answers.
     pub(super) fn drain(&mut self) -> bool {
         self.queued.clear();
         let mut work = lock(&self.shared.work);
@@ -177,7 +177,7 @@ impl Helpers {
         }
         drop(results);
         for thread in self.threads.drain(..) {
-            // A helper has no way to panic; were there one, its job was counted as running for ever above.
+            // A helper should never panic; if one did, the loop above would wait for its job forever.
             let _ = thread.join();
         }
         true
@@ -186,13 +186,13 @@ impl Helpers {
 
 impl Drop for Helpers {
     fn drop(&mut self) {
-        // Also reached where the set-up failed half way; a second drain finds nothing to do.
+        // Also reached when setup fails halfway; a second drain finds nothing to do.
         self.drain();
     }
 }
 
 impl Shared {
-    /// A helper's life: take a job, perform it, put the result.
+    /// The loop of a helper: takes a job, performs it and stores the result.
     fn serve(&self) {
         loop {
             let mut work = lock(&self.work);
@@ -218,7 +218,7 @@ impl Shared {
         }
     }
 
-    /// The result as the kernel gives it: a count, or the negated error number.
+    /// Performs a job; the result is a count or the negated error number, as from the kernel.
     fn perform(&self, job: &Job) -> i32 {
         let Some(file) = self.files.get(usize::from(job.file)) else {
             return 0;
@@ -234,8 +234,8 @@ impl Shared {
             // SAFETY: the memory is valid for `len` bytes and lent to this call alone; see `Job`.
             Kind::Read => unsafe { libc::pread(descriptor, one.iov_base, len, offset) },
             Kind::ReadScattered => {
-                // SAFETY: `address` is a list of `len` entries in the slot of the request, which stays put until the
-                // result is back, and each entry is a frame whose exclusive lease is in that slot.
+                // SAFETY: `address` is a list of `len` entries in the slot of the request, which does not move until
+                // the result is back, and each entry is a frame whose exclusive lease is in that slot.
                 unsafe { libc::preadv(descriptor, job.address.cast(), job.len as libc::c_int, offset) }
             }
             // SAFETY: as for `Read`; the memory is only read.
@@ -248,7 +248,7 @@ impl Shared {
     }
 }
 
-/// Locks a mutex. A thread that panicked while holding it has left nothing half done: each section is one step.
+/// Locks a mutex. Every critical section is a single step, so a thread that panicked inside one left nothing half done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -55,7 +55,7 @@ impl Slab {
     }
 }
 
-/// An aligned buffer of the ring it was taken from; a plain byte slice otherwise. Dropping it gives it back.
+/// An aligned buffer of one ring, usable as a byte slice. Dropping it returns it to the ring.
 pub struct Buffer {
     slab: Rc<Slab>,
     index: u32,
@@ -85,9 +85,9 @@ impl Deref for Buffer {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the range lies inside the slab's memory, which `self.slab` keeps alive, and is initialised
-        // (zeroed at first). The index is out of the free list, so this is the only buffer over the range, and
-        // while the kernel uses it the buffer sits in a slot of the ring, out of anyone's reach.
+        // SAFETY: the range lies inside the slab's memory, which `self.slab` keeps alive, and is initialised (zeroed at
+        // first). The index is not in the free list, so this is the only buffer over the range. While the kernel uses
+        // it, the buffer sits in a slot of the ring where nobody can access it.
         unsafe { std::slice::from_raw_parts(self.address, self.slab.buffer_bytes) }
     }
 }

@@ -24,10 +24,10 @@ pub(super) struct Uring {
     slab_table: Option<Table>,
     scatter_registered: bool,
     wake: Arc<Wake>,
-    /// Set once a waker has been handed out: only then a wait must be prepared for one.
+    /// Set once a waker has been handed out: only then must a wait be prepared for a wake-up.
     wakers: Cell<bool>,
     events: EventCounter,
-    /// Whether the read of the event counter is queued or in the kernel, and where it stores the value.
+    /// Whether the read of the event counter is queued or in the kernel. The field below receives the value.
     armed: bool,
     event_word: Box<u64>,
     /// Keeps the files open while requests may name them.
@@ -35,11 +35,11 @@ pub(super) struct Uring {
 }
 
 impl Uring {
-    /// Sets the ring up; the error is the reason in words.
+    /// Sets up the ring; the error is the reason in words.
     pub(super) fn open(setup: &Setup, features: &mut Features) -> Result<Self, String> {
         features.backend = "io_uring";
         let shape = Shape {
-            // One entry more than requests: the wake-up read.
+            // One entry more than requests, for the wake-up read.
             entries: setup.entries + 1,
             polled: false,
             sq_thread: None,
@@ -71,7 +71,7 @@ impl Uring {
         let slab = (setup.slab.buffers() > 0).then_some(&*setup.slab);
         let slab_area = slab.map(|slab| (slab.base(), slab.buffers(), slab.buffer_bytes()));
         let pool_area = pool.map(|pool| (Pool::address(pool, 0), pool.frames(), pool.frame_bytes()));
-        // The buffers first, so that their index is the same whether or not the pool fits the limit too.
+        // The buffers come first, so that their index does not depend on whether the pool fits the limit too.
         let mut pieces = Vec::new();
         let slab_table = slab_area.map(|(base, count, bytes)| cut(&mut pieces, base, count, bytes));
         let slab_pieces = pieces.len();
@@ -150,7 +150,7 @@ impl Uring {
         }
     }
 
-    /// The registered buffer that holds all of a request's memory, if one does.
+    /// The registered buffer that holds all of a request's memory, if there is one.
     #[inline]
     fn registered_index(&self, place: Place) -> Option<u16> {
         match place {
@@ -167,12 +167,12 @@ impl Uring {
 
     #[inline]
     fn push(&mut self, entry: &squeue::Entry) {
-        // SAFETY: memory named by the entry is kept alive by the slot of the request (see `Ring`), or is the event
-        // word of this backend, until its completion.
+        // SAFETY: memory named by the entry is kept alive until its completion, by the slot of the request (see `Ring`)
+        // or, for the event word, by this backend.
         unsafe { self.kernel.push(entry) };
     }
 
-    /// Takes all completions that are visible without entering the kernel.
+    /// Takes all completions visible without entering the kernel.
     #[inline]
     pub(super) fn reap(&mut self, done: &mut VecDeque<(u32, i32)>) {
         let armed = &mut self.armed;
@@ -214,7 +214,7 @@ impl Uring {
         }
     }
 
-    /// Waits one completion at a time, since a wake-up is only one completion to the kernel.
+    /// Waits for one completion at a time: to the kernel, a wake-up is just one completion.
     fn wait_wakeable(
         &mut self,
         done: &mut VecDeque<(u32, i32)>,
@@ -222,7 +222,7 @@ impl Uring {
         timeout: Duration,
         submits: &mut u64,
     ) -> Result<(), BlockError> {
-        // The clock is read only where one wait may not be the last.
+        // Reads the clock only if more than one wait may be needed.
         let deadline = (wait_for > 1).then(|| std::time::Instant::now().checked_add(timeout)).flatten();
         let mut left = timeout;
         while done.len() < wait_for as usize {
@@ -263,7 +263,8 @@ impl Uring {
         self.kernel.enter(wait, submits)
     }
 
-    /// Waits until nothing is in flight: `remaining` completions and the wake-up read. False where the kernel would not.
+    /// Waits until nothing is in flight: `remaining` completions and the wake-up read. False if the kernel failed to
+    /// complete them.
     pub(super) fn drain(&mut self, remaining: usize) -> bool {
         let mut done = VecDeque::with_capacity(remaining);
         let mut submits = 0;
@@ -276,8 +277,8 @@ impl Uring {
                 return true;
             }
             if self.enter(1, Some(Duration::from_secs(1)), &mut submits).is_err() {
-                // The read of the event counter may still store its value there: as with the buffers of requests, losing
-                // the memory is the only safe thing.
+                // The read of the event counter may still store its value there. As with the buffers of requests, the
+                // only safe choice is to leak the memory.
                 std::mem::forget(std::mem::take(&mut self.event_word));
                 return false;
             }

@@ -1,8 +1,8 @@
-//! Ending another thread's wait.
+//! Wakers: other threads end the wait of the ring thread.
 //!
-//! The state is a token, as a thread's park token is: a wake-up between the ring thread's last look at its work and
-//! its wait is not lost, it makes the next `submit` return at once. Only a thread that is really parked costs the caller
-//! a system call.
+//! The state is a token, like a thread's park token: a wake-up between the ring thread's last look at its work and its
+//! wait is not lost but makes the next `submit` return at once. The caller needs a system call only if the thread is
+//! really parked.
 
 use rustix::event::EventfdFlags;
 use std::io;
@@ -10,14 +10,14 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 
-/// The ring thread works; no wake-up is pending.
+/// The ring thread is running; no wake-up is pending.
 const AWAKE: u32 = 0;
 /// A wake-up is pending; the ring thread has not seen it yet.
 const NOTIFIED: u32 = 1;
-/// The ring thread waits and must be signalled.
+/// The ring thread is waiting and must be signalled.
 const PARKED: u32 = 2;
 
-/// Wakes the thread of one [`Ring`](crate::Ring). Any number of clones, from any thread.
+/// Wakes the thread of one [`Ring`](crate::Ring). Can be cloned and used from any thread.
 #[derive(Clone)]
 pub struct Waker {
     wake: Arc<Wake>,
@@ -30,15 +30,15 @@ impl std::fmt::Debug for Waker {
 }
 
 impl Waker {
-    /// Ends the ring's wait, or makes its next `submit` return without waiting. Everything that the caller wrote before
-    /// is visible to the ring thread after that `submit`. Several wake-ups count as one.
+    /// Ends the ring's wait, or makes its next `submit` return without waiting. After that `submit` the ring thread
+    /// sees everything that the caller wrote before. Several wake-ups count as one.
     #[inline]
     pub fn wake(&self) {
         self.wake.wake();
     }
 }
 
-/// The meeting point of one ring and its wakers, on a cache line of its own.
+/// The state shared by one ring and its wakers, on a cache line of its own.
 #[repr(align(128))]
 pub(super) struct Wake {
     state: AtomicU32,
@@ -46,7 +46,7 @@ pub(super) struct Wake {
 }
 
 impl Wake {
-    /// `signal` is called when the ring thread is parked and must be brought back.
+    /// Calls `signal` to wake the ring thread when it is parked.
     pub(super) fn new(signal: Box<dyn Fn() + Send + Sync>) -> Arc<Self> {
         Arc::new(Self { state: AtomicU32::new(AWAKE), signal })
     }
@@ -57,8 +57,8 @@ impl Wake {
 
     #[inline]
     fn wake(&self) {
-        // Pairs with the fence in `resume`: where this load sees a pending wake-up that the ring thread has yet
-        // to take, what the caller wrote before is visible to the ring thread after it has taken it.
+        // Pairs with the fence in `resume`: if this load sees a pending wake-up that the ring thread has not taken yet,
+        // the ring thread sees what the caller wrote before once it has taken it.
         fence(Ordering::SeqCst);
         if self.state.load(Ordering::Relaxed) == NOTIFIED {
             return;
@@ -68,13 +68,13 @@ impl Wake {
         }
     }
 
-    /// Ring thread: announces a wait. False where a wake-up is pending: then do not wait.
+    /// Ring thread: announces a wait. Must not wait if this returns false: a wake-up is pending.
     #[inline]
     pub(super) fn park(&self) -> bool {
         self.state.compare_exchange(AWAKE, PARKED, Ordering::SeqCst, Ordering::SeqCst).is_ok()
     }
 
-    /// Ring thread: takes the pending wake-up, if any, and is awake. True where there was one.
+    /// Ring thread: takes the pending wake-up, if any, and is awake. True if there was one.
     #[inline]
     pub(super) fn resume(&self) -> bool {
         if self.state.load(Ordering::Relaxed) == AWAKE {
@@ -92,7 +92,7 @@ impl Wake {
     }
 }
 
-/// An eventfd, shared by a ring that reads it and the wakers that write it.
+/// An eventfd that a ring reads and its wakers write.
 #[derive(Clone)]
 pub(super) struct EventCounter {
     descriptor: Arc<OwnedFd>,
@@ -104,7 +104,7 @@ impl EventCounter {
         Ok(Self { descriptor: Arc::new(descriptor) })
     }
 
-    /// Adds one. Cannot fail in practice: the counter would have to stand at 2^64 - 2.
+    /// Adds one. Cannot fail in practice: the counter would have to be at 2^64 - 2.
     pub(super) fn add(&self) {
         loop {
             match rustix::io::write(&self.descriptor, &1_u64.to_ne_bytes()) {

@@ -1,11 +1,11 @@
-//! What a block device lies on, down to what has nothing below, and which other devices lie on the same bytes.
+//! The devices below a block device down to the bottom, and the other devices on the same bytes.
 //!
-//! One stretch of bytes has many devices whose names know nothing of each other: two loop devices of one image, a loop device on
-//! another, a partition and its disk. So every device is walked down (a partition to its disk, a loop device to its file or device,
-//! device mapper, md, multipath and bcache to their parts), and what meets there counts as one.
+//! One range of bytes can have many devices whose names are unrelated: two loop devices of one image, a loop device on
+//! another, a partition and its disk. So this module walks every device down (a partition to its disk, a loop device to
+//! its file or device, device mapper, md, multipath and bcache to their parts). Devices that meet there count as one.
 //!
-//! Which part of its parts a device of device mapper or md uses is its maker's affair: two such devices never count as the same
-//! bytes. The kernel lets nobody else claim what they lie on.
+//! Only the creator of a device mapper or md device decides which part of its parts it uses, so two such devices never
+//! count as the same bytes. The kernel lets nobody else claim the devices below them.
 
 use super::uses::{Identity, Loop, Uses};
 use crate::facts::{Roots, names_in, number_pair};
@@ -13,19 +13,19 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// Of a sector, as sysfs counts.
+/// Sector size in sysfs.
 const SECTOR_BYTES: u64 = 512;
-/// More layers than anybody stacks.
+/// More layers than any real stack has.
 const DEPTH: u32 = 32;
 
 pub(super) type Number = (u32, u32);
 
-/// Bytes with nothing known below.
+/// A range of bytes with nothing known below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Extent {
     of: Bottom,
     bytes: Range<u64>,
-    /// The uppermost device above that deals out parts of others.
+    /// The topmost device above that maps parts of other devices (device mapper, md).
     dealt_by: Option<Number>,
 }
 
@@ -42,22 +42,22 @@ impl Extent {
     }
 }
 
-/// A device and all it lies on.
+/// A device and everything below it.
 #[derive(Debug)]
 pub(super) struct Walked {
     pub(super) number: Number,
     /// "loop0"
     pub(super) name: String,
-    /// Others are made of it.
+    /// Whether other devices are made of it.
     pub(super) is_held: bool,
-    /// The disk of a partition.
+    /// The disk, if this is a partition.
     disk: Option<Number>,
     extents: Vec<Extent>,
     /// Every device on the way down.
     below: BTreeSet<Number>,
 }
 
-/// How a device that lies on the same bytes is related to another one, the nearest first.
+/// How another device on the same bytes is related to this one, closest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kinship {
     Itself,
@@ -65,7 +65,7 @@ pub(super) enum Kinship {
     Disk,
     /// Further down.
     Below,
-    /// On the same bytes by another way.
+    /// On the same bytes by another route.
     Beside,
 }
 
@@ -73,7 +73,7 @@ impl Walked {
     /// Walks a device down to the bottom.
     ///
     /// # Errors
-    /// Why that cannot be done, in words.
+    /// The reason in words if it cannot be walked.
     pub(super) fn down(roots: &Roots, uses: &Uses, number: Number) -> Result<Self, String> {
         let dir = roots.device_dir(number).ok_or("sysfs does not know it")?;
         let mut walk = Walk { roots, uses, below: BTreeSet::new() };
@@ -83,7 +83,7 @@ impl Walked {
         Ok(Self { number, name: name_of(&dir), is_held, disk: disk_of(&dir), extents, below: walk.below })
     }
 
-    /// How `other` is related to it, if it lies on the same bytes.
+    /// How `other` is related to this device, if it is on the same bytes.
     pub(super) fn kinship(&self, other: &Self) -> Option<Kinship> {
         let meets = |one: &Extent| other.extents.iter().any(|two| one.meets(two));
         if self.number == other.number {
@@ -98,7 +98,7 @@ impl Walked {
             .then(|| if other.disk == Some(self.number) { Kinship::Partition } else { Kinship::Beside })
     }
 
-    /// Whether it is this device or one on its way down.
+    /// Whether it is this device or one below it.
     pub(super) fn contains(&self, number: Number) -> bool {
         self.number == number || self.below.contains(&number)
     }
@@ -142,7 +142,7 @@ impl Walk<'_> {
             return self.content(used, shifted(&bytes, start), depth);
         }
         if name.starts_with("nbd") && number_at(&dir.join("pid")).is_some() {
-            return Err(format!("{name} is served through a socket, and what lies behind cannot be seen"));
+            return Err(format!("{name} is served through a socket, and assay cannot see the storage behind it"));
         }
         let mut extents = Vec::new();
         for part in names_in(&dir.join("slaves")) {
@@ -168,7 +168,7 @@ impl Walk<'_> {
             return self.below(device, bytes, depth);
         }
         if used.files.is_empty() {
-            return Err(format!("the file that {} lies on cannot be seen from here", used.name));
+            return Err(format!("the backing file of {} is not visible from here", used.name));
         }
         let extent = |file: &Identity| Extent { of: Bottom::File(*file), bytes: bytes.clone(), dealt_by: None };
         Ok(used.files.iter().map(extent).collect())
@@ -179,7 +179,7 @@ fn shifted(bytes: &Range<u64>, by: u64) -> Range<u64> {
     bytes.start.saturating_add(by)..bytes.end.saturating_add(by)
 }
 
-/// The disk whose partition this is.
+/// The disk that contains this partition.
 fn disk_of(dir: &Path) -> Option<Number> {
     dir.join("partition").exists().then(|| number_in(dir.parent()?)).flatten()
 }
@@ -188,7 +188,7 @@ fn name_of(dir: &Path) -> String {
     dir.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Bytes of a device. One that does not say has them all.
+/// Size of a device in bytes. A device of unknown size counts as unbounded.
 fn size_bytes(dir: &Path) -> u64 {
     number_at(&dir.join("size")).map_or(u64::MAX, |sectors| sectors.saturating_mul(SECTOR_BYTES))
 }

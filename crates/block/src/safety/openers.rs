@@ -1,5 +1,5 @@
-//! Which process uses a device or a file: a virtual machine, a database on raw devices, another assay. The kernel lets
-//! any process open an unclaimed device.
+//! Finds processes that use a device or a file: a virtual machine, a database on raw devices, another assay. The kernel
+//! lets any process open an unclaimed device.
 
 use super::bottom::Number;
 use super::uses::Identity;
@@ -7,8 +7,8 @@ use crate::facts::{Roots, names_in};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev};
 use std::path::Path;
 
-/// A process that is not this one and has one of these open for writing, as "process 42 (qemu)". Processes of other users are seen by
-/// root alone.
+/// Another process that has one of these open for writing, as "process 42 (qemu)". Only root sees processes of other
+/// users.
 pub(super) fn writer_of(roots: &Roots, devices: &[Number], files: &[Identity]) -> Option<String> {
     let own = std::process::id().to_string();
     let processes = names_in(&roots.proc).into_iter().filter(|name| name.parse::<u32>().is_ok() && *name != own);
@@ -20,7 +20,8 @@ pub(super) fn writer_of(roots: &Roots, devices: &[Number], files: &[Identity]) -
     writers.next().map(|id| called(roots, &id))
 }
 
-/// A process that has locked one of these files (flock), as assay does with its data sets. Nothing is locked to find that out.
+/// A process that has locked one of these files (flock), as assay does with its data sets. Detects this without taking
+/// a lock.
 pub(super) fn locker_of(roots: &Roots, files: &[Identity]) -> Option<String> {
     let locks = std::fs::read_to_string(roots.proc.join("locks")).unwrap_or_default();
     locks.lines().find_map(|line| {
@@ -42,7 +43,7 @@ fn called(roots: &Roots, id: &str) -> String {
 }
 
 fn is_one(descriptor: &Path, devices: &[Number], files: &[Identity]) -> bool {
-    // What is known of it already: a server of files that hangs must not be asked.
+    // Uses cached attributes only: a file server that hangs must not be asked.
     let known = rustix::fs::statx(CWD, descriptor, AtFlags::STATX_DONT_SYNC, StatxFlags::TYPE | StatxFlags::INO);
     let Ok(stat) = known else {
         return false;
@@ -54,7 +55,7 @@ fn is_one(descriptor: &Path, devices: &[Number], files: &[Identity]) -> bool {
     }
 }
 
-/// Whether a descriptor was opened for writing: the last octal digit of its flags is the way of access.
+/// Whether a descriptor was opened for writing: the last octal digit of its flags is the access mode.
 fn writes(process: &Path, number: &str) -> bool {
     let text = std::fs::read_to_string(process.join("fdinfo").join(number)).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));

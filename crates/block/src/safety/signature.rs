@@ -1,15 +1,15 @@
 //! Signatures that show that a device holds data.
 //!
-//! Places and magic numbers are those of libblkid's superblock probes (util-linux) and of the formats' own documents. A
-//! missed signature is a lost disk, so doubtful cases count as signatures.
+//! Offsets and magic numbers are those of libblkid's superblock probes (util-linux) and of the specifications of the
+//! formats. A missed signature is a lost disk, so doubtful cases count as signatures.
 
 use crate::{BlockError, DirectFile, OpenMode};
 use std::path::Path;
 
-/// How much of the beginning and of the end is looked at, in bytes.
+/// Bytes examined at each end.
 const SPAN: usize = 256 << 10;
 
-/// Magic bytes at one place from the beginning.
+/// Magic bytes at fixed offsets from the start.
 const AT_START: &[(usize, &[u8], &str)] = &[
     (0x438, &[0x53, 0xef], "an ext2/ext3/ext4 file system"),
     (0, b"XFSB", "an XFS file system"),
@@ -43,7 +43,7 @@ const AT_START: &[(usize, &[u8], &str)] = &[
     (510, &[0x55, 0xaa], "an MBR partition table or boot sector"),
 ];
 
-/// What a device carries, in words, or nothing known.
+/// The content of a device in words, or `None` if unknown.
 pub(super) fn found_on(path: &Path) -> Result<Option<&'static str>, BlockError> {
     let device = DirectFile::open(path, OpenMode { read: true, write: false, direct: false })?;
     let len = device.len()?;
@@ -57,10 +57,10 @@ pub(super) fn found_on(path: &Path) -> Result<Option<&'static str>, BlockError> 
     Ok(found_in(&start, &end, end_at, len))
 }
 
-/// Looks through the beginning of a device and its end, which starts at `end_at` of `len` bytes.
+/// Searches the start of a device and its end, which begins at `end_at` of `len` bytes.
 fn found_in(start: &[u8], end: &[u8], end_at: u64, len: u64) -> Option<&'static str> {
     let has = |place: usize, magic: &[u8]| start.get(place..).is_some_and(|rest| rest.starts_with(magic));
-    // Swap is written for one page size: 4 to 64 KiB.
+    // The swap signature lies at the end of the first page, whose size is 4 to 64 KiB.
     let swap = [4096, 8192, 16_384, 32_768, 65_536]
         .iter()
         .any(|page| has(page - 10, b"SWAPSPACE2") || has(page - 10, b"SWAP-SPACE"));

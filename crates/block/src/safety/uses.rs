@@ -1,8 +1,8 @@
 //! What the kernel uses files and devices for: swap space, the content of loop devices, mounted images.
 //!
 //! A file can have any number of names: hard links, mounts of its directory or of itself, other mount namespaces, the
-//! layers below an overlay. So this module compares device and inode, and asks the kernel for them where that is
-//! allowed (`LOOP_GET_STATUS64`); otherwise it uses the name in sysfs.
+//! layers below an overlay. So this module compares device and inode. It asks the kernel for them where that is allowed
+//! (`LOOP_GET_STATUS64`), and otherwise uses the name in sysfs.
 
 use crate::facts::{Mount, Roots, block_device_at, mounts, names_in, number_pair, unescape};
 use rustix::fs::{Mode, OFlags, major, minor};
@@ -10,9 +10,10 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Asks a loop device what it lies on (linux/loop.h).
+/// Asks a loop device for its backing file or device (linux/loop.h).
 const LOOP_GET_STATUS64: libc::Ioctl = 0x4C05;
-/// `struct loop_info64` in words: device, inode and, where a block device is below, its number come first.
+/// `struct loop_info64` in 8-byte words: it starts with device, inode and, if a block device is below, that device's
+/// number.
 const LOOP_INFO_WORDS: usize = 232 / 8;
 
 /// Device and inode.
@@ -26,11 +27,11 @@ pub(super) struct Loop {
     pub(super) number: Option<(u32, u32)>,
     /// The files that change with its content.
     pub(super) files: Vec<Identity>,
-    /// The block device it lies on.
+    /// The backing block device.
     pub(super) device: Option<(u32, u32)>,
 }
 
-/// The files and devices that the kernel uses, as found at one moment.
+/// The files and devices in use by the kernel, at one moment.
 #[derive(Debug)]
 pub(super) struct Uses {
     pub(super) swaps: Vec<PathBuf>,
@@ -44,7 +45,7 @@ impl Uses {
         Self { swaps: swap_areas(roots), loops: loops(roots, &mounts), mounts }
     }
 
-    /// What a regular file is used for, and the way out.
+    /// What a regular file is used for, and the remedy.
     pub(super) fn of_file(&self, path: &Path) -> Option<(String, &'static str)> {
         let wanted = identities(path, &self.mounts);
         if let Some((why, remedy)) = self.of_content(&wanted) {
@@ -56,7 +57,7 @@ impl Uses {
         Some((format!("it is the content of the loop device {}", used.name), remedy))
     }
 
-    /// What files are used for but as the content of loop devices, and the way out.
+    /// Uses of files other than as content of loop devices, and the remedy.
     pub(super) fn of_content(&self, wanted: &[Identity]) -> Option<(String, &'static str)> {
         let same = |other: &Path| {
             let others = identities(other, &self.mounts);
@@ -66,7 +67,7 @@ impl Uses {
             let remedy = "free it first (swapoff) or name another file";
             return Some(("is swap space in use".to_owned(), remedy));
         }
-        // File systems that read images themselves, in the kernel or out of it.
+        // File systems that read images themselves, in the kernel or in user space.
         let is_source = |mount: &&Mount| {
             let source = Path::new(&mount.source);
             source.is_absolute() && source.is_file() && same(source)
@@ -76,7 +77,7 @@ impl Uses {
     }
 }
 
-/// The files and devices that are swap space, by `/proc/swaps`. Kernels without swap have no such file.
+/// The files and devices in use as swap space, from `/proc/swaps`. Kernels without swap have no such file.
 fn swap_areas(roots: &Roots) -> Vec<PathBuf> {
     let text = std::fs::read_to_string(roots.proc.join("swaps")).unwrap_or_default();
     let names = text.lines().skip(1);
@@ -91,7 +92,7 @@ fn loops(roots: &Roots, mounts: &[Mount]) -> Vec<Loop> {
         .filter_map(|name| {
             let directory = block.join(&name);
             let shown = std::fs::read_to_string(directory.join("loop/backing_file")).ok()?;
-            // The name as this process sees it; that of a file that was removed leads nowhere.
+            // The name as this process sees it; the name of a removed file leads nowhere.
             let shown = PathBuf::from(shown.trim_end_matches('\n'));
             let mut files = identities(&shown, mounts);
             let mut device = block_device_at(&shown);
@@ -112,13 +113,13 @@ fn shown_is(path: &Path, file: Identity) -> bool {
     std::fs::metadata(path).is_ok_and(|found| (found.dev(), found.ino()) == file)
 }
 
-/// What a loop device says it lies on.
+/// The answer of a loop device about its backing file or device.
 struct Asked {
     file: Identity,
     device: Option<(u32, u32)>,
 }
 
-/// Asks the loop device `name`, whose number is known; `None` where that is not allowed or it has no node here.
+/// Asks the loop device `name` of known number; `None` if that is not allowed or it has no node here.
 fn ask(name: &str, number: (u32, u32)) -> Option<Asked> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let node = rustix::fs::open(Path::new("/dev").join(name), flags, Mode::empty()).ok()?;
@@ -128,7 +129,7 @@ fn ask(name: &str, number: (u32, u32)) -> Option<Asked> {
     }
     let mut words = [0_u64; LOOP_INFO_WORDS];
     // SAFETY: the kernel writes one `loop_info64`, 232 bytes of plain numbers, to the address given, which is valid for
-    // as many and aligned for its largest field.
+    // that many bytes and aligned for its largest field.
     let answer = unsafe { libc::ioctl(node.as_raw_fd(), LOOP_GET_STATUS64, words.as_mut_ptr()) };
     if answer != 0 {
         return None;
@@ -139,21 +140,21 @@ fn ask(name: &str, number: (u32, u32)) -> Option<Asked> {
     Some(Asked { file: (rustix::fs::makedev(major, minor), inode), device: below })
 }
 
-/// The kernel's own packing of a device number (`huge_encode_dev`).
+/// Decodes the kernel's packed device number (`huge_encode_dev`).
 fn decoded(number: u64) -> (u32, u32) {
     let major = (number & 0xf_ff00) >> 8;
     let minor = (number & 0xff) | ((number >> 12) & 0xf_ff00);
     (major as u32, minor as u32)
 }
 
-/// The file at a path and those that change with it: its own in the layers of an overlay.
+/// The file at a path and those that change with it: the same file in the layers of an overlay.
 fn identities(path: &Path, mounts: &[Mount]) -> Vec<Identity> {
     let Ok(found) = std::fs::metadata(path) else {
         return Vec::new();
     };
     let mut all = vec![(found.dev(), found.ino())];
     let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    // The last mount on the longest prefix is the one that is seen.
+    // Of the mounts with the longest matching prefix, the last one is visible.
     let above = mounts.iter().filter(|mount| real.starts_with(&mount.mount_point));
     let seen = above.max_by_key(|mount| mount.mount_point.components().count());
     let Some(overlay) = seen.filter(|mount| mount.fs_type == "overlay") else {
@@ -162,13 +163,13 @@ fn identities(path: &Path, mounts: &[Mount]) -> Vec<Identity> {
     let Ok(inside) = real.strip_prefix(&overlay.mount_point) else {
         return all;
     };
-    // Only the uppermost that has the file is seen through the overlay.
+    // Only the uppermost layer that has the file is visible through the overlay.
     let lying = overlay_layers(overlay).iter().find_map(|layer| std::fs::metadata(layer.join(inside)).ok());
     all.extend(lying.map(|found| (found.dev(), found.ino())));
     all
 }
 
-/// The directories below an overlay, the upper one first, as far as they can be seen from here.
+/// The layers of an overlay, the upper one first, as far as they are visible from here.
 fn overlay_layers(mount: &Mount) -> Vec<PathBuf> {
     let value = |option: &str, name: &str| {
         let value = option.strip_prefix(name)?.strip_prefix('=')?;

@@ -1,28 +1,28 @@
-//! What of a file is data: the rest reads as zeroes without any device being asked.
+//! Which parts of a file hold data: the rest reads as zeroes without any device being asked.
 
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use std::fs::File;
 use std::path::Path;
 
-/// Extents that are looked at before the counting is given up.
+/// Maximum number of extents to examine before the count is abandoned.
 const MOST_EXTENTS: usize = 4096;
 
-/// First byte below `end` that was never written (a hole, or space that is allocated and reads as
-/// zeroes); `None` where all of it is data, or the file system cannot tell.
+/// First byte below `end` that was never written (a hole, or allocated space that reads as zeroes); `None` if all of it
+/// is data, or the file system cannot tell.
 pub(super) fn first_hole(file: &File, end: u64) -> Option<u64> {
     if end == 0 {
         return None;
     }
     match rustix::fs::seek(file, SeekFrom::Hole(0)) {
         Ok(hole) => (hole < end).then_some(hole),
-        // The file is empty: nothing at all was written.
+        // The file is empty: nothing was ever written.
         Err(Errno::NXIO) => Some(0),
         Err(_) => None,
     }
 }
 
-/// Bytes from `start` to `end` that were never written; 0 where the file system cannot tell.
+/// Bytes from `start` to `end` that were never written; 0 if the file system cannot tell.
 pub(super) fn hole_bytes(path: &Path, start: u64, end: u64) -> u64 {
     let Ok(file) = File::open(path) else {
         return 0;

@@ -1,8 +1,8 @@
-//! Making the content of our own files.
+//! Writes the content of our own files.
 //!
-//! What is read later must be real data: a hole, or space that was only allocated, reads as zeroes
-//! without any device being asked, and zeroes or repeated blocks may be compressed or shared by what
-//! lies below. So random data are written, in large direct requests, several at once, then synced.
+//! Jobs must later read real data. A hole, or space that was only allocated, reads as zeroes without any device being
+//! asked, and the layers below may compress or deduplicate zeroes or repeated blocks. So this module writes random
+//! data, with several large direct requests at once, and then syncs it.
 
 use super::super::payload::{Payload, proof};
 use super::super::spec::{Fallocate, JobOptions};
@@ -20,36 +20,36 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of one request.
+/// Bytes per request.
 const PIECE_BYTES: u64 = 1 << 20;
 /// Requests in flight.
 const DEPTH: u32 = 8;
-/// What offsets and lengths of direct requests are multiples of.
+/// Alignment of the offsets and lengths of direct requests.
 const ALIGNMENT: u64 = 4096;
-/// What the content is drawn from, the same in every run.
+/// Seed of the content, the same in every run.
 const CONTENT_SEED: u64 = 0x6173_7361_7920_696f;
-/// How long to wait before a stop request is looked for.
+/// How often to check for a stop request while waiting.
 const TICK: Duration = Duration::from_millis(200);
 
-/// A file of ours whose end or whole is to be made.
+/// A file of ours to write in whole or from some byte to its end.
 pub(super) struct Task<'a> {
     pub(super) path: &'a Path,
     /// Open for writing.
     pub(super) file: &'a File,
-    /// First byte to be written.
+    /// First byte to write.
     pub(super) from: u64,
-    /// Length it shall have.
+    /// Final length of the file.
     pub(super) to: u64,
     pub(super) fallocate: Fallocate,
     /// `create_fsync`
     pub(super) sync: bool,
-    /// Content that the job asked for, and the blocks it comes in; random data without it.
+    /// Content requested by the job, and its block size; `None` for random data.
     pub(super) content: Option<(Payload, usize)>,
-    /// What its content shall prove.
+    /// Number of the file, which its content must prove.
     pub(super) number: u64,
 }
 
-/// The content that a job's buffer options ask for; `None` where random data will do.
+/// The content requested by a job's buffer options; `None` if random data will do.
 pub(super) fn content_of(options: &JobOptions) -> Option<(Payload, usize)> {
     let payload = &options.payload;
     let asked = payload.zero || payload.pattern.is_some() || payload.compress_percent > 0 || payload.dedupe_percent > 0;
@@ -57,7 +57,7 @@ pub(super) fn content_of(options: &JobOptions) -> Option<(Payload, usize)> {
     asked.then(|| (Payload::new(payload, 0, CONTENT_SEED), block))
 }
 
-/// Writes the first block of a new file, so that it proves whose it is from the beginning.
+/// Writes the first block of a new file, so that the file proves from the start that it is ours.
 ///
 /// # Errors
 /// Too little space, I/O errors.
@@ -70,7 +70,7 @@ pub(super) fn anchor(task: &Task<'_>) -> Result<(), EngineError> {
     task.file.write_all_at(&block, 0).map_err(|error| cannot("write to", task.path, error))
 }
 
-/// Sets the length of a file and allocates its space, as `fallocate` says, without writing to it.
+/// Sets the length of a file and allocates its space according to `fallocate`, without writing data.
 ///
 /// # Errors
 /// Too little space, I/O errors.
@@ -84,14 +84,14 @@ pub(super) fn allocate(task: &Task<'_>) -> Result<(), EngineError> {
     };
     let done = open(task, false)?.preallocate(how, task.to).map_err(failed)?;
     if !done && matches!(how, Preallocate::Native | Preallocate::Posix) {
-        // The file system cannot; jobs still expect the length.
+        // The file system cannot allocate; jobs still expect the length.
         set_len(task)?;
     }
     Ok(())
 }
 
-/// Writes random data from `from` to `to`, syncs them and drops them from the page cache.
-/// `wrote` is told the bytes of each piece. `Interrupted` leaves the file as far as it came.
+/// Writes random data from `from` to `to`, syncs it and drops it from the page cache. Calls `wrote` with the bytes of
+/// each piece. `Interrupted` leaves the file partly written.
 ///
 /// # Errors
 /// Too little space, I/O errors, a stop request.
@@ -99,20 +99,20 @@ pub(super) fn write(task: &Task<'_>, stop: &Stop, wrote: &mut dyn FnMut(u64)) ->
     allocate(task)?;
     let len = task.file.metadata().map_err(|error| cannot("examine", task.path, error))?.len();
     if len < task.to {
-        // Writes that do not move the end of the file run side by side.
+        // Writes that do not extend the file can run concurrently.
         set_len(task)?;
     }
     pump(task, stop, wrote)?;
     let found = task.file.metadata().map_err(|error| cannot("examine", task.path, error))?;
     let end = task.to.max(len);
     if found.len() > end {
-        // The last piece was rounded up to what direct requests need.
+        // The last piece was rounded up to the alignment of direct requests.
         task.file.set_len(end).map_err(|error| cannot("set the length of", task.path, error))?;
     }
     if task.sync {
         task.file.sync_all().map_err(|error| cannot("synchronise", task.path, error))?;
     }
-    // Only advice: a cache that stays warm is dropped again when a job opens the file.
+    // Only advice: a job that opens the file drops a warm cache again.
     let _ = rustix::fs::fadvise(task.file, 0, None, Advice::DontNeed);
     Ok(())
 }
@@ -154,7 +154,7 @@ fn pump(task: &Task<'_>, stop: &Stop, wrote: &mut dyn FnMut(u64)) -> Result<(), 
             let Some(mut buffer) = ring.take_buffer() else {
                 break;
             };
-            // Pieces end at multiples of their size, so that none crosses a stripe needlessly.
+            // Pieces end at multiples of their size, so that none crosses a stripe unnecessarily.
             let bytes = (PIECE_BYTES - at % PIECE_BYTES).min(end - at);
             let piece = &mut buffer[..bytes as usize];
             fill(&mut content, piece, task.number, at);
@@ -172,7 +172,7 @@ fn pump(task: &Task<'_>, stop: &Stop, wrote: &mut dyn FnMut(u64)) -> Result<(), 
                     wrote(completion.tag);
                     Ok(())
                 }
-                // A write that stops short of its end has met the end of the space.
+                // A short write means that the space is exhausted.
                 Ok(_) => Err(cannot("write to", task.path, Errno::NOSPC)),
                 Err(error) => Err(cannot("write to", task.path, error)),
             };
@@ -181,11 +181,11 @@ fn pump(task: &Task<'_>, stop: &Stop, wrote: &mut dyn FnMut(u64)) -> Result<(), 
     }
 }
 
-/// Makes the content of a piece that begins at `at`.
+/// Fills a piece that starts at `at`.
 fn fill(content: &mut Option<(Payload, usize)>, piece: &mut [u8], number: u64, at: u64) {
     let Some((payload, block)) = content else {
         Stream::new(CONTENT_SEED, at, Purpose::Load).fill(piece);
-        // Each sector as if written alone: none repeats anything of another one.
+        // Treats each sector as a separate write, so that no sector repeats another.
         for (sector, place) in piece.chunks_mut(proof::SECTOR_BYTES).zip(0_u64..) {
             let offset = at + place * proof::SECTOR_BYTES as u64;
             proof::stamp(number, sector, offset, offset / proof::SECTOR_BYTES as u64 + 1);

@@ -1,4 +1,4 @@
-//! What a path is, before anything is done to it.
+//! Identifies what a path is, before anything is done to it.
 
 use super::cannot;
 use super::marker::{self, Whose};
@@ -9,8 +9,8 @@ use std::io::{ErrorKind, Seek, SeekFrom};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 
-/// File systems that show the kernel, not files (`linux/magic.h`): proc, sysfs, cgroup, cgroup2,
-/// debugfs, tracefs, securityfs, devpts, bpf, efivarfs, configfs, pstore.
+/// File systems that expose kernel state, not files (`linux/magic.h`): proc, sysfs, cgroup, cgroup2, debugfs, tracefs,
+/// securityfs, devpts, bpf, efivarfs, configfs, pstore.
 const NO_FILES: [u64; 12] = [
     0x9fa0,
     0x6265_6572,
@@ -26,13 +26,13 @@ const NO_FILES: [u64; 12] = [
     0x6165_676c,
 ];
 
-/// Those that live in memory: tmpfs, ramfs.
+/// In-memory file systems: tmpfs, ramfs.
 const IN_MEMORY: [u64; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// A path and what was found there.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
-    /// Without symbolic links; the last component need not exist.
+    /// The path without symbolic links; the last component need not exist.
     pub(super) resolved: PathBuf,
     pub(super) what: What,
 }
@@ -40,7 +40,7 @@ pub(super) struct Found {
 /// What a path is.
 #[derive(Clone, Debug)]
 pub(super) enum What {
-    /// Nothing yet. How many directories on the way are missing too.
+    /// Nothing yet, and how many parent directories are missing too.
     Absent { missing_directories: usize },
     /// A regular file.
     File { metadata: Metadata, whose: Whose },
@@ -49,7 +49,7 @@ pub(super) enum What {
 }
 
 impl Found {
-    /// Bytes that are there now.
+    /// Current size in bytes.
     pub(super) fn bytes(&self) -> u64 {
         match &self.what {
             What::Absent { .. } => 0,
@@ -58,7 +58,7 @@ impl Found {
         }
     }
 
-    /// Device and inode, or the number of a block device: the thing itself, whatever its names.
+    /// Device and inode, or the number of a block device: the identity of the object under all its names.
     pub(super) fn identity(&self) -> Option<(u64, u64)> {
         match &self.what {
             What::Absent { .. } => None,
@@ -71,7 +71,7 @@ impl Found {
 /// Examines a path.
 ///
 /// # Errors
-/// What is neither a regular file, a block device nor a place for a new file.
+/// If the path is neither a regular file, a block device nor a place for a new file.
 pub(super) fn at(path: &Path) -> Result<Found, EngineError> {
     match fs::metadata(path) {
         Ok(metadata) => existing(path, metadata),
@@ -93,7 +93,7 @@ fn existing(path: &Path, metadata: Metadata) -> Result<Found, EngineError> {
     } else if kind.is_char_device() {
         "it is a character device; name a regular file or a block device (ioengine=null needs no file)"
     } else if shows_the_kernel(&resolved) {
-        "it is not a file but a view into the kernel; name a regular file or a block device"
+        "it exposes kernel state and is no regular file; name a regular file or a block device"
     } else {
         ""
     };
@@ -147,7 +147,7 @@ fn absent(path: &Path) -> Result<Found, EngineError> {
     Ok(Found { resolved, what: What::Absent { missing_directories: missing.len() } })
 }
 
-/// The directory a file is in.
+/// The directory that contains a file.
 pub(super) fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -160,25 +160,25 @@ fn shows_the_kernel(path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|found| NO_FILES.contains(&(found.f_type as u64)))
 }
 
-/// On tmpfs or ramfs. The file need not exist yet, nor its directory.
+/// Whether the path is on tmpfs or ramfs. Neither the file nor its directory need exist yet.
 pub(super) fn is_in_memory(path: &Path) -> bool {
     let there = path.ancestors().find(|ancestor| ancestor.exists());
     let found = there.and_then(|there| rustix::fs::statfs(there).ok());
     found.is_some_and(|found| IN_MEMORY.contains(&(found.f_type as u64)))
 }
 
-/// In `/dev` itself or a directory of the same file system: a mistyped device would become a file
-/// in memory there.
+/// Whether the directory is `/dev` or on the same file system: a mistyped device name would create a file in memory
+/// there.
 fn among_device_nodes(directory: &Path) -> bool {
     let device = |path: &Path| fs::metadata(path).map(|found| found.dev()).ok();
     directory.starts_with("/dev") && device(directory) == device(Path::new("/dev"))
 }
 
-/// By the kernel's account, which needs no right to open the device.
+/// The size according to the kernel, which needs no permission to open the device.
 fn device_bytes(path: &Path, number: u64) -> Result<u64, EngineError> {
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
     let sectors = fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/size"));
-    // Its sectors have 512 bytes whatever the device.
+    // sysfs counts in sectors of 512 bytes, whatever the device.
     let bytes = sectors.ok().and_then(|sectors| sectors.trim().parse::<u64>().ok()?.checked_mul(512));
     if let Some(bytes) = bytes {
         return Ok(bytes);

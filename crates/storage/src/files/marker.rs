@@ -1,18 +1,18 @@
-//! The mark by which a file of ours is known again.
+//! The marker that identifies a file of ours.
 //!
-//! A line of text in the extended attribute `user.assay.io`, or, where the file system has none,
-//! in a hidden file beside (`.NAME.assay`):
+//! It is a line of text in the extended attribute `user.assay.io` or, if the file system has no such attributes, in a
+//! hidden file next to it (`.NAME.assay`):
 //!
 //! ```text
-//! assay-io 2 inode=N number=HEX bytes=B laying        a layout is under way, or was killed
+//! assay-io 2 inode=N number=HEX bytes=B laying        a layout is in progress, or was killed
 //! assay-io 2 inode=N number=HEX bytes=B open          a run writes to it, or was killed
-//! assay-io 2 inode=N number=HEX bytes=B closed=NS,NS  in order: time of the last write, and of the mark
+//! assay-io 2 inode=N number=HEX bytes=B closed=NS,NS  in order: time of the last write, and of the marker
 //! ```
 //!
-//! The inode number keeps a copy or a restored file from passing for ours. No mark says what others did to the file
-//! since: `cp` over it keeps inode and attributes. So a file is ours when nobody can have touched it since the mark was
-//! put (the kernel's time of change, which no program can set), or when its [content proves it](super::proof). Every
-//! other file is foreign, and foreign files are only written to when named by `--destroy`.
+//! The inode number prevents a copy or a restored file from passing as ours. The marker cannot show what others did to
+//! the file since: `cp` over it keeps inode and attributes. So a file is ours only if nobody can have touched it since
+//! the marker was written (by the kernel's change time, which no program can set), or if its [content proves
+//! it](super::proof). Every other file is foreign, and assay writes to foreign files only if `--destroy` names them.
 
 use super::{cannot, proof};
 use assay_run::engine::EngineError;
@@ -25,76 +25,76 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The attribute's name.
 const NAME: &str = "user.assay.io";
-/// What every mark of this version begins with.
+/// Prefix of every marker of this version.
 const BEGINS: &str = "assay-io 2 ";
-/// Longer ones are nobody's of ours.
+/// Maximum length of our markers; anything longer is not ours.
 const MOST_BYTES: usize = 256;
-/// The kernel's clock for files may be a tick behind, ns.
+/// How far the kernel's file clock may lag behind, ns.
 const BEHIND_NS: i128 = 10_000_000;
-/// A mark is put within this time, or put again, ns.
+/// Maximum delay of writing a marker before it is written again, ns.
 const AHEAD_NS: i128 = 2_000_000;
-/// How often a mark is put until its time is right.
+/// How often to rewrite a marker until its time is right.
 const TRIES: usize = 20;
 
-/// Who made a file and who changed it.
+/// Who created a file and who changed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// Made by us, and nobody else has written to it.
+    /// Created by us, and nobody else has written to it.
     Ours,
-    /// Made by us, and locked: another run is at it.
+    /// Created by us, and locked: another run is using it.
     Held,
-    /// Made by us, but changed by somebody else since.
+    /// Created by us, but changed by someone else since.
     Changed,
-    /// Made by us, but it is unknown whether another program has written to it since.
+    /// Created by us, but it is unknown whether another program has written to it since.
     Unproven,
-    /// Not made by us.
+    /// Not created by us.
     Foreign,
 }
 
 impl Whose {
-    /// No other run uses it, as far as can be known without the lock.
+    /// Whether no other run uses it, as far as this can be known without the lock.
     #[must_use]
     pub fn is_ours(self) -> bool {
         matches!(self, Self::Ours | Self::Held)
     }
 }
 
-/// What is told of a file by its mark.
+/// The content of a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     inode: u64,
-    /// What its content [proves](super::proof).
+    /// The file number that its content [proves](super::proof).
     pub(super) number: u64,
-    /// Length it has, or is to have.
+    /// Current or intended length.
     bytes: u64,
     state: State,
 }
 
-/// What is being done to a file.
+/// What is happening to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Content is being made.
+    /// Its content is being written.
     Laying,
     /// Jobs may write to it.
     Open,
-    /// No run of assay writes to it any more. Both in ns since 1970.
+    /// No run of assay writes to it any more. Both times in ns since 1970.
     Closed { changed: i128, marked: i128 },
 }
 
-/// Whose the file at `path` is, whose metadata are `found`. `held`: the file, opened and locked by us.
+/// Decides who owns the file at `path` with the metadata `found`. `held` is the file if we have opened and locked it.
 pub(super) fn whose(path: &Path, found: &Metadata, held: Option<&File>) -> Whose {
     let Some((text, in_attribute)) = text_of(path) else {
         return Whose::Foreign;
     };
     let Some(mark) = parse(&text).filter(|mark| mark.inode == found.ino()) else {
-        // Marks of the first version prove nothing.
+        // Markers of the first version prove nothing.
         return if text.starts_with("assay-io 1 ") { Whose::Unproven } else { Whose::Foreign };
     };
     if let State::Closed { changed, marked } = mark.state {
         if found.len() != mark.bytes || change_ns(found) != changed {
             return Whose::Changed;
         }
-        // Where the mark lies beside, putting it left no trace on the file.
+        // A marker in a separate file leaves no trace on the file itself.
         if in_attribute && is_moment_of(marked, found) {
             return Whose::Ours;
         }
@@ -110,22 +110,22 @@ pub(super) fn whose(path: &Path, found: &Metadata, held: Option<&File>) -> Whose
     }
 }
 
-/// The mark of a file of ours.
+/// The marker of a file of ours.
 pub(super) fn of(path: &Path) -> Option<Mark> {
     parse(&text_of(path)?.0)
 }
 
-/// Puts the mark on an open file, which lies at `path`. `bytes`: the length it shall have.
+/// Writes the marker of an open file at `path`. `bytes` is the intended length.
 ///
 /// # Errors
-/// The file system takes neither the attribute nor the file beside.
+/// If neither the attribute nor the separate file can be written.
 pub(super) fn put(path: &Path, file: &File, number: u64, bytes: u64, state: State) -> Result<(), EngineError> {
     let inode = examine(path, file)?.ino();
     let mark = Mark { inode, number, bytes, state };
     write(path, file, &print(mark))
 }
 
-/// Notes that all is in order and nobody of ours writes to the file any more. What anybody else does is seen once
+/// Marks the file as complete, with no run of ours writing to it any more. Changes by others are detectable once
 /// [`rest`] has passed.
 ///
 /// # Errors
@@ -139,17 +139,17 @@ pub(super) fn close(path: &Path, file: &File, number: u64) -> Result<(), EngineE
         if is_moment_of(marked, &examine(path, file)?) {
             break;
         }
-        // Interrupted in between, or a clock of another machine: at worst the content has to prove it.
+        // Interrupted in between, or a clock of another machine: at worst the content must prove it.
     }
     Ok(())
 }
 
-/// What is done to a closed file after this time is told from its mark.
+/// Waits long enough that later changes to a closed file are visible against its marker.
 pub(super) fn rest() {
     std::thread::sleep(Duration::from_nanos((BEHIND_NS + AHEAD_NS) as u64));
 }
 
-/// Whether the file's time of change, which programs cannot set, is the one of a mark.
+/// Whether the file's change time, which programs cannot set, matches that of a marker.
 fn is_moment_of(marked: i128, found: &Metadata) -> bool {
     let touched = i128::from(found.ctime()) * 1_000_000_000 + i128::from(found.ctime_nsec());
     (marked - BEHIND_NS..=marked + AHEAD_NS).contains(&touched)
@@ -163,12 +163,12 @@ fn examine(path: &Path, file: &File) -> Result<Metadata, EngineError> {
     file.metadata().map_err(|error| cannot("examine", path, error))
 }
 
-/// Removes the file beside, where there is one of ours.
+/// Removes the separate marker file, if it is ours.
 pub(super) fn forget(path: &Path) {
     let beside = beside(path);
     let ours = text_in(&beside).is_some_and(|text| is_mark(&text));
     if ours {
-        // What stays behind is a few bytes that name an inode that is gone.
+        // At worst a few bytes stay behind that name a deleted inode.
         let _ = std::fs::remove_file(&beside);
     }
 }
@@ -198,7 +198,7 @@ fn write_beside(path: &Path, text: &str) -> Result<(), EngineError> {
     std::fs::write(&beside, format!("{text}\n")).map_err(|error| cannot("write", &beside, error))
 }
 
-/// The text of the mark, and whether it is in the attribute.
+/// The text of the marker, and whether it is in the attribute.
 fn text_of(path: &Path) -> Option<(String, bool)> {
     let mut bytes = [0_u8; MOST_BYTES];
     match rustix::fs::getxattr(path, NAME, &mut bytes) {
@@ -215,12 +215,12 @@ fn text_in(beside: &Path) -> Option<String> {
     (found.is_file() && found.len() <= MOST_BYTES as u64).then(|| std::fs::read_to_string(beside).ok()).flatten()
 }
 
-/// Of this version or the one before.
+/// Whether the text is a marker of this version or the one before.
 fn is_mark(text: &str) -> bool {
     parse(text).is_some() || text.starts_with("assay-io 1 inode=")
 }
 
-/// Where the mark is kept when the file system has no extended attributes.
+/// Path of the marker file for file systems without extended attributes.
 fn beside(path: &Path) -> PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(whose_now(&copy), Whose::Foreign);
         std::fs::write(&path, b"somebody's own").unwrap();
         assert_eq!(whose_now(&path), Whose::Changed);
-        // Nor does it help to set the time back and to be as long.
+        // Resetting the time and matching the length does not help either.
         let modified = std::fs::metadata(&copy).unwrap().modified().unwrap();
         std::fs::write(&path, b"written by a Bob").unwrap();
         file.set_modified(modified).unwrap();
@@ -334,7 +334,7 @@ mod tests {
         file.write_all_at(&content, 0).unwrap();
         put(&path, &file, 6, 1 << 20, State::Open).unwrap();
         assert_eq!(whose_now(&path), Whose::Unproven, "that of another file");
-        // Marks of the first version did not say what content proves.
+        // Markers of the first version did not record what the content proves.
         let inode = file.metadata().unwrap().ino();
         write(&path, &file, &format!("assay-io 1 inode={inode} open")).unwrap();
         assert_eq!(whose_now(&path), Whose::Unproven);

@@ -1,10 +1,9 @@
-//! The files of storage jobs: which ones, who owns them, what may be done to them.
+//! The files of storage jobs: their names, their owners, and what may be done to them.
 //!
-//! [`plan()`] looks without touching: it names every file of every clone, finds the part each clone
-//! works on, refuses what must not be written, and says what has to be created. [`open`] then lays
-//! out what is missing and opens the rest; [`Opened`] gives each clone its files and puts things
-//! in order at the end. The rules stand in `docs/design/io-safety.md`. Called by the work loop;
-//! knows nothing of I/O patterns and reports.
+//! [`plan()`] only reads: it names every file of every clone, finds the part each clone works on, refuses what must not
+//! be written, and lists what has to be created. [`open`] then lays out the missing files and opens the rest;
+//! [`Opened`] gives each clone its files and cleans up at the end. `docs/design/io-safety.md` has the rules. The work
+//! loop calls this module, which knows nothing of I/O patterns and reports.
 
 mod content;
 mod layout;
@@ -29,8 +28,8 @@ use assay_run::engine::EngineError;
 use std::io;
 use std::path::Path;
 
-/// One error of several: each on its own line; the host's refusals decide the exit code before
-/// errors of the command line do.
+/// Merges several errors into one, each on its own line. Refusals by the host take precedence over command-line errors
+/// in the exit code.
 #[must_use]
 pub fn join_errors(mut errors: Vec<EngineError>) -> EngineError {
     if errors.len() == 1
@@ -46,7 +45,7 @@ pub fn join_errors(mut errors: Vec<EngineError>) -> EngineError {
     }
 }
 
-/// The engine's word for what the block layer reports.
+/// Converts an error of the block layer.
 fn failed(error: BlockError) -> EngineError {
     match error {
         BlockError::Io { path, what, source } => cannot(what, &path, source),
@@ -54,7 +53,7 @@ fn failed(error: BlockError) -> EngineError {
     }
 }
 
-/// An operating system's answer; a full disk is the host's to mend.
+/// Converts an error of the operating system; a full disk counts as a problem of the host.
 pub(crate) fn cannot(what: &str, path: &Path, source: impl Into<io::Error>) -> EngineError {
     let source = source.into();
     let full = matches!(
@@ -70,7 +69,7 @@ pub(crate) fn cannot(what: &str, path: &Path, source: impl Into<io::Error>) -> E
     EngineError::Io { what: format!("cannot {what} {}", path.display()), source }
 }
 
-/// Bytes for people: the largest binary unit that divides them, or two decimals of the largest
+/// Bytes in readable form: in the largest binary unit that divides them, or else with two decimals in the largest unit
 /// that is not above them.
 fn bytes_text(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -3,13 +3,13 @@
 use super::super::spec::{GivenOption, StorageJob};
 use std::path::{Path, PathBuf};
 
-/// Made-up names where neither `filename` nor `filename_format` says otherwise.
+/// Format of generated names if neither `filename` nor `filename_format` is given.
 const FORMAT: &str = "$jobname.$jobnum.$filenum";
 
 /// Paths of the files of clone `clone` of a job, in order.
 ///
-/// Named files are shared by all clones and lie in the first directory; made-up names are
-/// private to a clone, and the clones take the directories in turn.
+/// All clones share named files, which are in the first directory. Generated names are private to a clone, and the
+/// clones use the directories in turn.
 pub(super) fn of_clone(globals: &[GivenOption], job: &StorageJob, clone: u32) -> Vec<PathBuf> {
     let files = &job.options.files;
     if !files.names.is_empty() {
@@ -31,7 +31,7 @@ pub(super) fn of_clone(globals: &[GivenOption], job: &StorageJob, clone: u32) ->
     (0..files.count.max(1)).map(|file| directory.join(made_up(job, clone, file))).collect()
 }
 
-/// `nrfiles` where somebody said it: its default does not shorten a list of names.
+/// `nrfiles` if it was given: its default must not shorten a list of names.
 fn given_count(globals: &[GivenOption], job: &StorageJob) -> Option<usize> {
     globals.iter().chain(&job.given).any(|(name, _)| name == "nrfiles").then_some(job.options.files.count as usize)
 }
@@ -47,7 +47,7 @@ fn made_up(job: &StorageJob, clone: u32, file: u32) -> String {
             ("$jobname", job.name.clone()),
             ("$jobnum", clone.to_string()),
             ("$filenum", file.to_string()),
-            // Clients of a server have one; there is none here.
+            // Only clients of a server have one; assay has no client mode.
             ("$clientuid", String::new()),
         ];
         let found = known.iter().find(|(key, _)| rest.starts_with(key));
@@ -56,8 +56,8 @@ fn made_up(job: &StorageJob, clone: u32, file: u32) -> String {
         rest = &rest[key.len()..];
     }
     name.push_str(rest);
-    // A job's name may hold slashes, which make directories; one at the start would leave the
-    // directory that was named.
+    // A job's name may contain slashes, which create directories; a leading slash would leave the directory that was
+    // given.
     name.trim_start_matches('/').to_owned()
 }
 

@@ -1,4 +1,4 @@
-//! The files while jobs use them: made, locked, opened for each clone, put in order at the end.
+//! The files while jobs use them: creates, locks and opens them for each clone, and cleans up at the end.
 
 use super::super::spec::{Invocation, OpenSync, StorageJob};
 use super::layout::{self, Task};
@@ -22,50 +22,50 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often the progress of a layout is told.
+/// How often to report the progress of a layout.
 const LIVE: Duration = Duration::from_secs(1);
-/// Bytes that `pre_read` reads at once.
+/// Bytes per read of `pre_read`.
 const PRE_READ_BYTES: usize = 1 << 20;
 
-/// All files of a run, made and held. Dropped without [`Opened::finish`] it removes what it made if it was not made to
-/// the end, and otherwise does what `finish` does, but reports no error.
+/// All files of a run, created and held. If it is dropped without [`Opened::finish`], it removes files whose creation
+/// was incomplete; otherwise it does what `finish` does, but reports no error.
 #[derive(Debug)]
 pub struct Opened {
     plan: FilePlan,
     jobs: Vec<StorageJob>,
-    /// What is held of each file of the plan.
+    /// State of each file of the plan.
     held: Vec<Mutex<Held>>,
-    /// All files are as the jobs want them.
+    /// Whether all files are as the jobs need them.
     complete: bool,
     finished: bool,
 }
 
-/// What is held of one file.
+/// State of one file.
 #[derive(Debug, Default)]
 struct Held {
-    /// Keeps the lock; open for writing where something is written.
+    /// Holds the lock; open for writing if any job writes to it.
     file: Option<Locked>,
     /// Keeps others from mounting the device.
     _claim: Option<DeviceClaim>,
     /// Device and inode, or a block device's number.
     identity: Option<(u64, u64)>,
-    /// Made by this run.
+    /// Whether this run created it.
     created: bool,
-    /// Length before this run, where it was lengthened.
+    /// Original length, if this run extended the file.
     shorter: Option<u64>,
-    /// What the content of a file of ours proves.
+    /// The number that the content of a file of ours proves.
     number: u64,
 }
 
-/// Makes what is missing and takes hold of every file.
+/// Creates missing files and locks or claims every file.
 ///
 /// # Errors
-/// A file that is in use or was replaced since it was planned, a full disk, I/O errors, or
-/// `Interrupted`; files that were begun are gone then.
+/// A file in use or replaced since it was planned, a full disk, I/O errors, or `Interrupted`; incomplete new files are
+/// then removed.
 pub fn open(plan: FilePlan, invocation: &Invocation, stop: &Stop, steps: &dyn Steps) -> Result<Opened, EngineError> {
     let held = plan.files.iter().map(|_| Mutex::default()).collect();
     let mut opened = Opened { plan, jobs: invocation.jobs.clone(), held, complete: false, finished: false };
-    // Everything is held before anything is written.
+    // Hold everything before writing anything.
     for place in 0..opened.plan.files.len() {
         opened.hold(place)?;
     }
@@ -76,42 +76,39 @@ pub fn open(plan: FilePlan, invocation: &Invocation, stop: &Stop, steps: &dyn St
 }
 
 impl Opened {
-    /// The plan it was opened by.
+    /// The plan from which it was opened.
     #[must_use]
     pub fn plan(&self) -> &FilePlan {
         &self.plan
     }
 
-    /// Opens the files of a clone as its job wants them, in the order of its plan; empty for
-    /// engines that need none. To be called by each clone for itself, when its job begins:
-    /// `invalidate` and `pre_read` happen here.
+    /// Opens the files of a clone as its job requires, in the order of its plan; empty for engines that need none. Each
+    /// clone must call this itself when its job starts: `invalidate` and `pre_read` happen here.
     ///
     /// # Errors
-    /// Direct I/O that is refused, files that were replaced or cut short meanwhile, I/O errors,
-    /// `Interrupted`.
+    /// Direct I/O that is refused, files replaced or truncated meanwhile, I/O errors, `Interrupted`.
     pub fn files_of(&self, job: usize, clone: u32, stop: &Stop) -> Result<Vec<Arc<DirectFile>>, EngineError> {
         let places = self.plan.clone_of(job, clone).map_or(&[][..], |plan| &plan.files);
         places.iter().map(|place| self.open_one(*place, job, stop).map(Arc::new)).collect()
     }
 
-    /// The numbers that the content of a clone's files carries, in the order of its plan.
+    /// The numbers carried by the content of a clone's files, in the order of its plan.
     pub(crate) fn numbers_of(&self, job: usize, clone: u32) -> Vec<u64> {
         let plan = self.plan.clone_of(job, clone);
         let places = plan.map_or(&[][..], |plan| &plan.files);
         places.iter().map(|place| self.number_of(*place)).collect()
     }
 
-    /// The number that the content of a file carries; 0 for what is not ours.
+    /// The number carried by the content of a file; 0 for a file that is not ours.
     pub(super) fn number_of(&self, place: usize) -> u64 {
         let held = self.held[place].lock();
         held.unwrap_or_else(PoisonError::into_inner).number
     }
 
-    /// Removes what `unlink` says, and notes on the other files that they are in order. Every
-    /// clone has closed its files before.
+    /// Removes files with `unlink`, and marks the others as complete. Every clone must have closed its files.
     ///
     /// # Errors
-    /// I/O errors; the other files are put in order all the same.
+    /// I/O errors; the other files are completed all the same.
     pub fn finish(mut self) -> Result<(), EngineError> {
         self.settle()
     }
@@ -135,7 +132,7 @@ impl Opened {
             outcome = outcome.and(done);
         }
         if closed {
-            // The locks are still ours.
+            // We still hold the locks.
             marker::rest();
         }
         outcome
@@ -150,7 +147,7 @@ impl Opened {
             PathState::Device => return Ok(()),
             PathState::File(_) if file.written || file.is_laid_out() => hold_file(file)?,
             PathState::File(whose) if whose.is_ours() => share_file(file)?,
-            // What only reads a foreign file takes no lock that its owner might stumble over.
+            // A job that only reads a foreign file takes no lock, which could get in its owner's way.
             PathState::File(_) => return Ok(()),
         };
         *self.slot(place) = held;
@@ -161,7 +158,7 @@ impl Opened {
         self.held[place].get_mut().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One file after the other, as fio does it.
+    /// Lays out one file after another, as fio does.
     fn lay_out(&mut self, stop: &Stop, steps: &dyn Steps) -> Result<(), EngineError> {
         let of = self.jobs.iter().map(|job| job.wave as usize + 1).max();
         let mut announced = vec![false; self.plan.files.len()];
@@ -225,7 +222,7 @@ impl Opened {
         }
     }
 
-    /// Files that jobs write to are marked as being written, the others as in order.
+    /// Marks files that jobs write to as being written, and the others as complete.
     fn mark(&mut self) -> Result<(), EngineError> {
         for (file, held) in self.plan.files.iter().zip(&mut self.held) {
             let held = held.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -256,7 +253,7 @@ impl Opened {
                 OpenSync::Dsync => WriteThrough::Data,
                 OpenSync::Sync => WriteThrough::Whole,
             },
-            // Held already; a second claim would be refused to ourselves.
+            // The device is claimed already; a second claim would be refused.
             exclusive: false,
             no_atime: true,
         };
@@ -269,7 +266,7 @@ impl Opened {
         Ok(opened)
     }
 
-    /// Opens the very file that was planned.
+    /// Opens exactly the file that was planned.
     pub(super) fn open_place(&self, place: usize, wishes: FileOptions) -> Result<DirectFile, EngineError> {
         let file = &self.plan.files[place];
         let identity = self.identity_of(place)?;
@@ -278,7 +275,7 @@ impl Opened {
         Ok(opened)
     }
 
-    /// What the file must be, made now if it was left for now.
+    /// The identity that the file must have; creates it now if creation was deferred.
     fn identity_of(&self, place: usize) -> Result<Option<(u64, u64)>, EngineError> {
         let file = &self.plan.files[place];
         let mut held = locked(&self.held[place]);
@@ -291,11 +288,11 @@ impl Opened {
         Ok(held.identity.or(file.identity))
     }
 
-    /// After a failure: nothing is left that was begun.
+    /// After a failure: removes everything incomplete.
     fn undo(&mut self) {
         for (file, held) in self.plan.files.iter().zip(&mut self.held) {
             let held = held.get_mut().unwrap_or_else(PoisonError::into_inner);
-            // The error that led here is the one to tell.
+            // Report the error that led here, not one of the cleanup.
             if held.created {
                 let _ = remove_if_same(&file.resolved, held);
             } else if let (Some(before), Some(kept)) = (held.shorter, &held.file) {
@@ -312,13 +309,13 @@ impl Drop for Opened {
         if !self.complete {
             self.undo();
         } else if !self.finished {
-            // Whoever did not finish has an error of its own to tell.
+            // A caller that did not finish has an error of its own to report.
             let _ = self.settle();
         }
     }
 }
 
-/// Tells how far the layout is.
+/// Reports the progress of the layout.
 struct Progress<'a> {
     steps: &'a dyn Steps,
     clones: usize,
@@ -367,7 +364,7 @@ impl<'a> Progress<'a> {
     }
 }
 
-/// fio's words for it.
+/// The announcement in fio's words.
 fn announcement(job: &str, plan: &FilePlan, places: &[usize]) -> String {
     let total: u64 = places.iter().map(|place| plan.files[*place].bytes).sum();
     let mib = total >> 20;
@@ -398,7 +395,7 @@ fn create(file: &PlannedFile) -> Result<Held, EngineError> {
     match marked {
         Ok(kept) => held.file = Some(kept),
         Err(error) => {
-            // Nobody else knows of it yet.
+            // Nobody else knows of this file yet.
             let _ = remove_if_same(path, &held);
             return Err(error);
         }
@@ -406,7 +403,7 @@ fn create(file: &PlannedFile) -> Result<Held, EngineError> {
     Ok(held)
 }
 
-/// An existing file that will be written to.
+/// Holds an existing file that will be written to.
 fn hold_file(file: &PlannedFile) -> Result<Held, EngineError> {
     let path = &file.resolved;
     let kept = OpenOptions::new()
@@ -417,7 +414,7 @@ fn hold_file(file: &PlannedFile) -> Result<Held, EngineError> {
         .map_err(|error| cannot("open", path, error))?;
     let kept = Locked::exclusive(kept).map_err(|error| cannot_lock(&file.path, error))?;
     let metadata = kept.metadata().map_err(|error| cannot("examine", path, error))?;
-    // Whoever had it since the plan may have replaced or changed it.
+    // Another holder since the plan may have replaced or changed it.
     let touched = Some((metadata.ctime(), metadata.ctime_nsec())) != file.touched;
     let unsure = touched || file.target == PathState::File(Whose::Held);
     let changed = Some(identity(&metadata)) != file.identity
@@ -437,7 +434,7 @@ fn hold_file(file: &PlannedFile) -> Result<Held, EngineError> {
     Ok(Held { identity: file.identity, file: Some(kept), number, ..Held::default() })
 }
 
-/// A file of ours that is only read: nobody of ours may write to it meanwhile.
+/// Holds a file of ours that is only read: no run of ours may write to it meanwhile.
 fn share_file(file: &PlannedFile) -> Result<Held, EngineError> {
     let kept = File::open(&file.resolved).map_err(|error| cannot("open", &file.resolved, error))?;
     let kept = Locked::shared(kept).map_err(|error| cannot_lock(&file.path, error))?;
@@ -467,7 +464,7 @@ fn identity(metadata: &Metadata) -> (u64, u64) {
     if metadata.file_type().is_block_device() { (u64::MAX, metadata.rdev()) } else { (metadata.dev(), metadata.ino()) }
 }
 
-/// Whether what was opened is what was planned.
+/// Checks that the opened file is the planned one.
 fn check_same(path: &Path, opened: &DirectFile, expected: Option<(u64, u64)>) -> Result<(), EngineError> {
     let copy = opened.as_fd().try_clone_to_owned().map_err(|error| cannot("examine", path, error))?;
     let metadata = File::from(copy).metadata().map_err(|error| cannot("examine", path, error))?;
@@ -481,7 +478,7 @@ fn changed_meanwhile(path: &Path) -> EngineError {
     ))
 }
 
-/// Removes a file, unless another one has its name by now.
+/// Removes a file, unless another file has its name by now.
 fn remove_if_same(path: &Path, held: &Held) -> Result<(), EngineError> {
     let same = fs::symlink_metadata(path).is_ok_and(|found| Some(identity(&found)) == held.identity);
     if !same {
@@ -491,7 +488,7 @@ fn remove_if_same(path: &Path, held: &Held) -> Result<(), EngineError> {
     fs::remove_file(path).map_err(|error| cannot("remove", path, error))
 }
 
-/// Brings a file into the page cache.
+/// Reads a file into the page cache.
 fn pre_read(path: &Path, bytes: u64, stop: &Stop) -> Result<(), EngineError> {
     let mut file = File::open(path).map_err(|error| cannot("open", path, error))?;
     let mut buffer = vec![0; PRE_READ_BYTES];

@@ -1,4 +1,4 @@
-//! Which files the jobs use, what has to be created, and whether that is allowed.
+//! Decides which files the jobs use, what has to be created, and whether that is allowed.
 
 use super::super::spec::{Invocation, Precondition, Region, StorageJob};
 use super::look::{self, Found, What};
@@ -15,14 +15,14 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// All files of all jobs, looked at and found fit.
+/// All files of all jobs, examined and approved.
 #[derive(Clone, Debug)]
 pub struct FilePlan {
     /// Each file once, in the order in which jobs name them.
     pub files: Vec<PlannedFile>,
-    /// Each clone of each job, by job, then clone.
+    /// All clones, ordered by job, then clone.
     pub clones: Vec<ClonePlan>,
-    /// Remarks on the figures of each job, in sentences.
+    /// Notes on the figures of each job, in sentences.
     pub notes: Vec<Vec<String>>,
     pub(super) spaces: Vec<Space>,
 }
@@ -30,22 +30,22 @@ pub struct FilePlan {
 /// The files of one clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClonePlan {
-    /// Place of its job in the invocation.
+    /// Index of its job in the invocation.
     pub job: usize,
     /// From 0.
     pub clone: u32,
-    /// Places in [`FilePlan::files`]; empty for engines that open none.
+    /// Indexes into [`FilePlan::files`]; empty for engines that open none.
     pub files: Vec<usize>,
-    /// What it works on; a region's file is a place in `files`.
+    /// The regions it works on; the file of a region is an index into `files`.
     pub regions: Vec<Region>,
-    /// Bytes to move in one pass, where that is less than all regions (`filesize` with `size`).
+    /// Bytes to move in one pass, if less than all regions (`filesize` with `size`).
     pub amount_bytes: Option<u64>,
 }
 
 /// What a path is before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathState {
-    /// Nothing: a regular file will be made.
+    /// Nothing: a regular file will be created.
     New,
     /// A regular file.
     File(Whose),
@@ -53,16 +53,16 @@ pub enum PathState {
     Device,
 }
 
-/// What has to be done to a file before the first job.
+/// What to do to a file before the first job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fill {
     /// Nothing.
     Nothing,
-    /// Made when the first job opens it (`create_on_open`).
+    /// Create it when the first job opens it (`create_on_open`).
     AtOpen,
-    /// Its length is set and its space allocated; what is in it is unwritten.
+    /// Set its length and allocate its space, without writing content.
     Allocate,
-    /// The same, and random data are written from a byte on to its end.
+    /// Also write random data from a byte to the end.
     Write {
         /// First byte.
         from: u64,
@@ -74,44 +74,44 @@ pub enum Fill {
 pub struct PlannedFile {
     /// As the first job named it.
     pub path: PathBuf,
-    /// Absolute, without symbolic links.
+    /// Absolute path without symbolic links.
     pub resolved: PathBuf,
-    /// What is there.
+    /// The current state of the path.
     pub target: PathState,
-    /// Its length now, bytes.
+    /// Current length in bytes.
     pub bytes_now: u64,
     /// Length the jobs need, bytes.
     pub bytes: u64,
-    /// What is done first.
+    /// What to do to it first.
     pub fill: Fill,
-    /// Some job reads from it.
+    /// Whether any job reads from it.
     pub read: bool,
-    /// Some job writes to it.
+    /// Whether any job writes to it.
     pub written: bool,
-    /// Brought into the state of long use first.
+    /// Whether it is preconditioned first.
     pub preconditioned: bool,
-    /// Named by `--destroy`.
+    /// Whether `--destroy` names it.
     pub destroy: bool,
-    /// Removed at the end (`unlink`), being ours.
+    /// Whether to remove it at the end (`unlink`), because it is ours.
     pub remove: bool,
-    /// Data that writing to a device is known to destroy.
+    /// The data, as far as known, that writing to a device would destroy.
     pub carries: Option<&'static str>,
-    /// Job that names it first.
+    /// The first job that names it.
     pub job: usize,
-    /// It lies in memory (tmpfs).
+    /// Whether it is in memory (tmpfs).
     pub in_memory: bool,
     /// Device and inode, or a block device's number.
     pub(super) identity: Option<(u64, u64)>,
-    /// When it was last changed, s and ns since 1970, by the kernel's account that no program can set.
+    /// Time of the last change, s and ns since 1970, by the kernel's change time, which no program can set.
     pub(super) touched: Option<(i64, i64)>,
-    /// Directories to be made for it.
+    /// Number of directories to create for it.
     pub(super) missing_directories: usize,
-    /// Earliest wave that uses it, and whether that wave needs what is in it.
+    /// Earliest wave that uses it, and whether that wave needs its content.
     first_use: (u32, bool),
 }
 
 impl PlannedFile {
-    /// It was or will be made by us.
+    /// Whether it was or will be created by us.
     #[must_use]
     pub fn is_ours(&self) -> bool {
         match self.target {
@@ -121,13 +121,13 @@ impl PlannedFile {
         }
     }
 
-    /// Something is made of it before the first job.
+    /// Whether anything is created or written before the first job.
     #[must_use]
     pub fn is_laid_out(&self) -> bool {
         matches!(self.fill, Fill::Allocate | Fill::Write { .. })
     }
 
-    /// Resolved name, size, what will happen to it: one line for the plan.
+    /// One line of the plan: resolved name, size and what will happen to it.
     #[must_use]
     pub fn verdict(&self) -> String {
         let real = if self.path == self.resolved { String::new() } else { format!("{}, ", self.resolved.display()) };
@@ -165,13 +165,13 @@ impl PlannedFile {
 }
 
 impl FilePlan {
-    /// The clone's part.
+    /// The part of a clone.
     #[must_use]
     pub fn clone_of(&self, job: usize, clone: u32) -> Option<&ClonePlan> {
         self.clones.iter().find(|plan| plan.job == job && plan.clone == clone)
     }
 
-    /// The files of a job, each once, as they were named.
+    /// The files of a job, each once, under the names given.
     #[must_use]
     pub fn paths_of(&self, job: usize) -> Vec<PathBuf> {
         let mut places: Vec<usize> =
@@ -181,7 +181,7 @@ impl FilePlan {
         places.iter().map(|place| self.files[*place].path.clone()).collect()
     }
 
-    /// First and last byte that the clones of a job use of a file.
+    /// First and last byte of a file that the clones of a job use.
     pub(super) fn used(&self, job: usize, place: usize) -> (u64, u64) {
         let clones = self.clones.iter().filter(|clone| clone.job == job);
         let regions = clones.flat_map(|clone| {
@@ -192,7 +192,7 @@ impl FilePlan {
             .fold((u64::MAX, 0), |(start, end), region| (start.min(region.start), end.max(region.start + region.bytes)))
     }
 
-    /// The plan for people: a verdict for each file, then the space.
+    /// The plan as text: a verdict for each file, then the space.
     #[must_use]
     pub fn lines(&self) -> Vec<Line> {
         let verdict = |file: &PlannedFile| text("file", &file.path.display().to_string(), file.verdict());
@@ -206,11 +206,11 @@ impl FilePlan {
     }
 }
 
-/// Plans the files of all jobs. Looks without touching.
+/// Plans the files of all jobs, without changing anything.
 ///
 /// # Errors
-/// Everything that keeps the jobs from running, all at once: sizes that are missing, paths that
-/// cannot be used, what must not be written to, too little space.
+/// Everything that keeps the jobs from running, all at once: missing sizes, unusable paths, files that must not be
+/// written to, too little space.
 pub fn plan(invocation: &Invocation) -> Result<FilePlan, Vec<EngineError>> {
     let mut planner = Planner::new(invocation);
     for (number, job) in invocation.jobs.iter().enumerate() {
@@ -220,7 +220,7 @@ pub fn plan(invocation: &Invocation) -> Result<FilePlan, Vec<EngineError>> {
         for clone in 0..job.options.clones.max(1) {
             if let Err(error) = planner.add_clone(number, job, clone) {
                 planner.errors.push(error);
-                // The other clones would say the same.
+                // The other clones would fail in the same way.
                 break;
             }
         }
@@ -228,7 +228,7 @@ pub fn plan(invocation: &Invocation) -> Result<FilePlan, Vec<EngineError>> {
     planner.finish()
 }
 
-/// What makes two names one file.
+/// What identifies a file whatever its name.
 #[derive(PartialEq, Eq, Hash)]
 enum Thing {
     There((u64, u64)),
@@ -239,16 +239,15 @@ struct Planner<'a> {
     invocation: &'a Invocation,
     destroy: Destroy,
     host: Surroundings,
-    /// Place in `plan.files` of each thing found, by its identity or, where there is nothing yet,
-    /// by its real path.
+    /// Index in `plan.files` of each object found, by its identity or, if nothing exists yet, by its real path.
     things: HashMap<Thing, usize>,
-    /// Place in `plan.files` of each path as named.
+    /// Index in `plan.files` of each path as named.
     places: HashMap<PathBuf, usize>,
-    /// What was found at each file of the plan.
+    /// The result of examining each file of the plan.
     found: Vec<Found>,
     plan: FilePlan,
     errors: Vec<EngineError>,
-    /// Paths that could not be looked at.
+    /// Paths that could not be examined.
     failed: Vec<PathBuf>,
 }
 
@@ -272,7 +271,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// A mistyped directory must not be made and filled.
+    /// Checks that the directories exist: a mistyped one must not be created and filled.
     fn has_directories(&mut self, job: &StorageJob) -> bool {
         let missing = |directory: &&PathBuf| !directory.is_dir();
         let before = self.errors.len();
@@ -324,7 +323,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// The place of a file in the plan, whichever of its names it comes by.
+    /// Index of a file in the plan, whichever of its names is given.
     fn place_of(&mut self, path: &Path, job: usize) -> Result<usize, EngineError> {
         if let Some(place) = self.places.get(path) {
             return Ok(*place);
@@ -344,7 +343,7 @@ impl<'a> Planner<'a> {
         Ok(place)
     }
 
-    /// Notes what a job wants of a file.
+    /// Records how a job uses a file.
     fn use_file(&mut self, place: usize, number: usize, job: &StorageJob, end: u64) {
         let options = &job.options;
         let reads = options.pattern.mode.goes(Way::Read) || options.payload.verify_only;
@@ -417,7 +416,7 @@ impl<'a> Planner<'a> {
         if self.errors.is_empty() { Ok(self.plan) } else { Err(self.errors) }
     }
 
-    /// Decides what is done to a file, and whether it may be.
+    /// Decides what to do to a file, and whether it is allowed.
     fn judge(&mut self, place: usize) -> Result<(), EngineError> {
         let (file, found) = (&mut self.plan.files[place], &self.found[place]);
         let job = &self.invocation.jobs[file.job];
@@ -444,7 +443,7 @@ impl<'a> Planner<'a> {
         Ok(())
     }
 
-    /// What a reader of the figures should know of the files.
+    /// Adds notes on the files that a reader of the figures should know.
     fn notes_of_files(&mut self) {
         for file in &self.plan.files {
             let path = file.path.display();
@@ -530,7 +529,7 @@ fn planned(path: &Path, found: &Found, job: usize) -> PlannedFile {
     }
 }
 
-/// What is missing of a file.
+/// What a file still lacks.
 fn fill_of(file: &PlannedFile) -> Result<Fill, EngineError> {
     let short = file.bytes_now < file.bytes;
     let needs_content = file.first_use.1;

@@ -1,11 +1,11 @@
-//! Bringing files and devices into the state of long use before anything is measured.
+//! Preconditioning: brings files and devices into the state of long use before anything is measured.
 //!
-//! A fresh flash device is faster than one in use: its blocks need no erasing. The sequence is the
-//! one of the SNIA Solid State Storage Performance Test Specification (2.0.1) for IOPS, without its
-//! purge, which would destroy more than the files of the jobs: all of the region is filled twice
-//! from end to end in large writes (workload-independent part), then written at random in the job's
-//! block size, in rounds, until five rounds in a row are alike (workload-dependent part). It is
-//! done to what the jobs may write to anyway: files of ours, and what `--destroy` names.
+//! A fresh flash device is faster than a used one, because its blocks need no erasing. The sequence is that of the SNIA
+//! Solid State Storage Performance Test Specification (2.0.1) for IOPS. It omits the purge, which would destroy more
+//! than the files of the jobs. The first part is workload-independent: it fills the whole region twice from end to end
+//! with large writes. The second part depends on the workload: it writes at random in the job's block size, in rounds,
+//! until five rounds in a row are alike. It only touches what the jobs may write to anyway: files of ours, and what
+//! `--destroy` names.
 
 use super::super::payload::proof;
 use super::super::spec::{Invocation, Precondition, StorageJob};
@@ -28,28 +28,29 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of a write that fills.
+/// Bytes per write while filling.
 const FILL_BYTES: u64 = 128 << 10;
-/// How often everything is filled.
+/// How often to fill everything.
 const FILLS: u32 = 2;
 /// Requests in flight.
 const DEPTH: u32 = 32;
-/// What offsets and lengths of direct requests are multiples of.
+/// Alignment of the offsets and lengths of direct requests.
 const ALIGNMENT: u64 = 4096;
-/// How long to wait before a stop request is looked for.
+/// How often to check for a stop request while waiting.
 const TICK: Duration = Duration::from_millis(200);
 
 /// Part of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Span {
-    /// Place among the files of the sequence.
+    /// Index among the files of the sequence.
     file: u16,
     start: u64,
     end: u64,
 }
 
 impl Opened {
-    /// Carries out the jobs' `precondition`, one job after the other and no file twice, before any clone starts.
+    /// Carries out the `precondition` options of the jobs, one job after another and each file once, before any clone
+    /// starts.
     ///
     /// # Errors
     /// I/O errors, `Interrupted`.
@@ -76,7 +77,7 @@ impl Opened {
         Ok(readings)
     }
 
-    /// The job's files that no job before has done.
+    /// The job's files that no earlier job has preconditioned.
     fn places_to_write(&self, job: usize, done: &mut [bool]) -> Vec<usize> {
         let clones = self.plan().clones.iter().filter(|clone| clone.job == job);
         let places = clones.flat_map(|clone| clone.files.iter().copied());
@@ -84,7 +85,7 @@ impl Opened {
     }
 }
 
-/// What was done, in a sentence for the job's report.
+/// Describes in a sentence what was done, for the job's report.
 #[must_use]
 pub fn note(reading: &PreconditionReading) -> String {
     let filled = format!(
@@ -114,18 +115,18 @@ pub fn note(reading: &PreconditionReading) -> String {
     )
 }
 
-/// One job's sequence.
+/// The sequence of one job.
 struct Sequence<'a> {
     job: &'a StorageJob,
     paths: Vec<String>,
     files: Vec<Arc<DirectFile>>,
-    /// What the content of each proves.
+    /// The number that the content of each file proves.
     numbers: Vec<u64>,
     spans: Vec<Span>,
     of: usize,
     clock: Clock,
     lanes: Lanes,
-    /// One direct request's block in the random part, bytes.
+    /// Block size of a direct request in the random part, bytes.
     block: u64,
 }
 
@@ -208,7 +209,7 @@ impl<'a> Sequence<'a> {
         steps.step(0, self.of, &text);
     }
 
-    /// Writes everything once from end to end; bytes per second.
+    /// Writes everything once from end to end; returns bytes per second.
     fn fill(&mut self, pass: u64, stop: &Stop) -> Result<f64, EngineError> {
         let spans = self.spans.clone();
         let mut rest = spans.iter().flat_map(|span| {
@@ -258,8 +259,8 @@ impl<'a> Sequence<'a> {
         Ok(())
     }
 
-    /// Writes what `next` names, as many at once as there are lanes, until it names nothing more:
-    /// I/Os and bytes written. `next` is told the instant of the last look at the clock.
+    /// Writes the blocks that `next` names, as many at once as there are lanes, until it names no more. Returns I/Os
+    /// and bytes written. Passes `next` the time of the last clock reading.
     fn pump(
         &mut self,
         pass: u64,
@@ -316,12 +317,12 @@ impl<'a> Sequence<'a> {
         if result < 0 {
             return cannot("write to", path, io::Error::from_raw_os_error(-result));
         }
-        // A write that stops short of its end has met the end of the space.
+        // A short write means that the space is exhausted.
         cannot("write to", path, Errno::NOSPC)
     }
 }
 
-/// Block number `number` of all spans together.
+/// Block `number`, counted over all spans together.
 fn block_at(spans: &[Span], block: u64, mut number: u64) -> (u16, u64) {
     for span in spans {
         let blocks = (span.end - span.start) / block;
@@ -333,8 +334,7 @@ fn block_at(spans: &[Span], block: u64, mut number: u64) -> (u16, u64) {
     unreachable!("the number is below the number of blocks")
 }
 
-/// io_uring, or the older interface where that is refused: nothing is measured by it that a job
-/// would report.
+/// Opens io_uring, or the older interface if that is refused: no job reports a figure measured with it.
 fn open_lanes(files: &[Arc<DirectFile>], lane_bytes: usize) -> Result<Lanes, EngineError> {
     let options = |engine| LanesOptions { lanes: DEPTH, lane_bytes, files: files.to_vec(), engine };
     match Lanes::open(options(LaneEngine::Uring(UringMode::default()))) {

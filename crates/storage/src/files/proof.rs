@@ -1,8 +1,8 @@
-//! Whether the content of a file proves that it is ours.
+//! Decides whether the content of a file proves that it is ours.
 //!
-//! Each sector that we lay or that jobs write carries sixteen bytes that nobody else could have put there
-//! (`payload::proof`). Zeroes are no evidence: a hole, or space that was only allocated; nothing is lost with them. Whatever
-//! else is found is somebody's, and one such sector makes the file somebody's.
+//! Each sector that we lay out or that jobs write carries sixteen bytes that nobody else could have put there
+//! (`payload::proof`). Zeroes are no evidence: they may be a hole or space that was only allocated, and losing them
+//! loses nothing. Any other content belongs to someone else, and a single such sector makes the whole file foreign.
 
 use super::super::payload::proof::{SECTOR_BYTES, proves};
 use assay_measure::prng::{Purpose, Stream};
@@ -16,17 +16,17 @@ use std::path::Path;
 
 /// Files with more data than this are sampled.
 const WHOLE_BYTES: u64 = 1 << 30;
-/// Pieces that are looked at of a larger file, one in each as large part of it, at random.
+/// Number of pieces to examine in a larger file, one at a random place in each equal part.
 const SAMPLES: u64 = 4096;
 /// Bytes of such a piece.
 const SAMPLE_BYTES: u64 = 64 << 10;
-/// Bytes that are read at once.
+/// Bytes per read.
 const READ_BYTES: u64 = 1 << 20;
 
 /// Opens the file for reading if it is the one that was `found` at `path`.
 pub(super) fn open(path: &Path, found: &Metadata) -> Option<File> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    // Looking leaves no trace where that is allowed.
+    // Leaves no trace in the access time if the kernel allows that.
     let opened = rustix::fs::open(path, flags | OFlags::NOATIME, Mode::empty());
     let opened = opened.or_else(|_| rustix::fs::open(path, flags, Mode::empty()));
     let file = File::from(opened.ok()?);
@@ -34,19 +34,19 @@ pub(super) fn open(path: &Path, found: &Metadata) -> Option<File> {
     file.metadata().is_ok_and(same).then_some(file)
 }
 
-/// Whether another run has the file locked for writing: then its content changes while one looks.
+/// Whether another run has locked the file for writing: its content would then change during the check.
 pub(super) fn is_locked(file: &File) -> bool {
     Locked::shared(file).is_err_and(|error| is_held(&error))
 }
 
-/// Whether the content proves that the file is the one numbered `number`, which is or shall be `bytes` long. What cannot be
-/// read proves nothing.
+/// Whether the content proves that the file is the one numbered `number`, with a current or intended length of `bytes`.
+/// Unreadable content proves nothing.
 pub(super) fn holds(file: &File, number: u64, bytes: u64) -> bool {
-    // What lies around a piece is of no use.
+    // Readahead around a piece would be useless.
     let _ = rustix::fs::fadvise(file, 0, None, Advice::Random);
     let holds = examine(file, number, bytes).unwrap_or(false);
     let _ = rustix::fs::fadvise(file, 0, None, Advice::Normal);
-    // The cache is left as a job that begins expects it.
+    // Leaves the cache as a starting job expects it.
     let _ = rustix::fs::fadvise(file, 0, None, Advice::DontNeed);
     holds
 }
@@ -54,9 +54,9 @@ pub(super) fn holds(file: &File, number: u64, bytes: u64) -> bool {
 fn examine(file: &File, number: u64, bytes: u64) -> io::Result<bool> {
     let found = file.metadata()?;
     let sector = SECTOR_BYTES as u64;
-    // The end of a sector proves nothing; it is ours where the length is as it should be.
+    // A partial sector proves nothing; it counts as ours if the length is as expected.
     let has_our_length = found.len() == bytes || found.len().is_multiple_of(sector);
-    // Direct requests end at a block of theirs; then the rest is cut off.
+    // Direct requests end at a block boundary; the rest is then truncated.
     if found.len() > bytes.next_multiple_of(4096) || !has_our_length {
         return Ok(false);
     }
@@ -65,7 +65,7 @@ fn examine(file: &File, number: u64, bytes: u64) -> io::Result<bool> {
     if found.blocks().saturating_mul(512) <= WHOLE_BYTES || end <= SAMPLES * SAMPLE_BYTES {
         return Ok(look.is_ours(0, end)? && look.proven);
     }
-    // What is appended is at the end.
+    // Appended data would be at the end.
     if !look.is_ours(end - SAMPLE_BYTES, end)? {
         return Ok(false);
     }
@@ -85,18 +85,18 @@ struct Look<'a> {
     file: &'a File,
     number: u64,
     buffer: Vec<u8>,
-    /// A sector of ours was met.
+    /// Whether a sector of ours was found.
     proven: bool,
 }
 
 impl Look<'_> {
-    /// Whether nothing of anybody else's lies from `from` to `to`, both at sectors.
+    /// Whether there is no foreign data from `from` to `to`, both at sector boundaries.
     fn is_ours(&mut self, from: u64, to: u64) -> io::Result<bool> {
         let mut at = from;
         while at < to {
             at = match rustix::fs::seek(self.file, SeekFrom::Data(at)) {
                 Ok(data) => data - data % SECTOR_BYTES as u64,
-                // Nothing but a hole up to the end.
+                // Only a hole up to the end.
                 Err(Errno::NXIO) => return Ok(true),
                 // The file system cannot tell.
                 Err(_) => at,

@@ -9,7 +9,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// Files by which the directory of a database is known, and whose it is.
+/// Files that identify the directory of a database, and the database.
 const DATABASES: [(&str, &str); 8] = [
     ("PG_VERSION", "a PostgreSQL cluster"),
     ("ibdata1", "a MySQL or MariaDB data directory"),
@@ -21,7 +21,7 @@ const DATABASES: [(&str, &str); 8] = [
     ("member.assay", "an assay data set"),
 ];
 
-/// What was named by `--destroy`.
+/// The paths named by `--destroy`.
 pub(super) struct Destroy {
     named: Vec<(PathBuf, Result<Found, String>)>,
 }
@@ -35,13 +35,13 @@ impl Destroy {
         Self { named: paths.iter().map(find).collect() }
     }
 
-    /// Whether this very file or device was named, by whichever of its names.
+    /// Whether this file or device was named, under any of its names.
     pub(super) fn names(&self, file: &Found) -> bool {
         self.named.iter().filter_map(|(_, found)| found.as_ref().ok()).any(|named| same(named, file))
     }
 
-    /// One error for each that is none of the files of the jobs: a mistyped name must not pass
-    /// unseen. Jobs that name the same path have said themselves what is wrong with it.
+    /// One error for each named path that is not among the files of the jobs: a mistyped name must not go unnoticed.
+    /// Paths that a job also names are left out: the job has reported the problem itself.
     pub(super) fn unused(&self, files: &[&Found], named: &dyn Fn(&Path) -> bool) -> Vec<EngineError> {
         let used = |found: &Found| files.iter().any(|file| same(found, file));
         self.named
@@ -72,11 +72,10 @@ fn same(a: &Found, b: &Found) -> bool {
     }
 }
 
-/// Why a job must not write to this, or what would be lost if it may: `Ok(Some("an ext4 file
-/// system"))`.
+/// Why a job must not write to this file or, if it may, what would be lost: `Ok(Some("an ext4 file system"))`.
 ///
 /// # Errors
-/// The refusal, with the way out.
+/// The refusal, with the remedy.
 pub(super) fn check_write(
     path: &Path,
     found: &Found,
@@ -106,7 +105,7 @@ pub(super) fn check_write(
                 path,
                 found,
                 &format!(
-                    "it {why} ({}); name another file, or, if its content can go, remove it or use --destroy {}",
+                    "it {why} ({}); name another file, or, if you do not need its content, remove it or use --destroy {}",
                     bytes_text(metadata.len()),
                     path.display()
                 ),
@@ -134,7 +133,7 @@ pub(super) fn check_write(
                 path,
                 found,
                 &format!(
-                    "it is a block device ({}), and {lost}; use --destroy {} if its content can go",
+                    "it is a block device ({}), and {lost}; use --destroy {} if you do not need its content",
                     bytes_text(*bytes),
                     path.display()
                 ),
@@ -143,7 +142,7 @@ pub(super) fn check_write(
     }
 }
 
-/// A new file must not appear among the files of a database.
+/// Refuses to create a file inside the directory of a database.
 fn check_directory(path: &Path, found: &Found, destroy: bool, host: &Surroundings) -> Result<(), EngineError> {
     if destroy {
         return Ok(());
@@ -163,14 +162,14 @@ fn check_directory(path: &Path, found: &Found, destroy: bool, host: &Surrounding
     }
 }
 
-/// The database that a directory belongs to, and its own directory.
+/// The database that a directory belongs to, and the top directory of that database.
 type Database = Option<(PathBuf, &'static str)>;
 
-/// What is known of the host once for all files.
+/// Facts about the host that are collected once for all files.
 pub(super) struct Surroundings {
-    /// Files that the kernel uses.
+    /// Files in use by the kernel.
     used: OnceCell<UsedFiles>,
-    /// Directories that were looked at for a database.
+    /// Directories already checked for a database.
     databases: RefCell<HashMap<PathBuf, Database>>,
 }
 
@@ -179,7 +178,7 @@ impl Surroundings {
         Self { used: OnceCell::new(), databases: RefCell::default() }
     }
 
-    /// Looked for when the first file asks.
+    /// Looked up for the first file that needs it.
     fn used(&self) -> Result<&UsedFiles, EngineError> {
         if let Some(used) = self.used.get() {
             return Ok(used);

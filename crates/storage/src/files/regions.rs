@@ -1,4 +1,4 @@
-//! Which part of its files a clone works on, and how long the files must be for it.
+//! Finds the part of its files that a clone works on, and the length the files must have for it.
 
 use super::super::spec::{Amount, Region, StorageJob};
 use super::bytes_text;
@@ -7,13 +7,13 @@ use assay_measure::prng::{Purpose, Stream};
 use assay_run::engine::EngineError;
 use std::path::{Path, PathBuf};
 
-/// A file as it is before the run.
+/// A file before the run.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) path: PathBuf,
-    /// Its length; `None` where it does not exist.
+    /// Its length; `None` if it does not exist.
     pub(super) bytes: Option<u64>,
-    /// It cannot grow.
+    /// Whether it cannot grow.
     pub(super) device: bool,
 }
 
@@ -21,24 +21,24 @@ pub(super) struct Known {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) regions: Vec<Region>,
-    /// Length each file must have, by its place among the clone's files.
+    /// Required length of each file, by its index among the clone's files.
     pub(super) ends: Vec<u64>,
-    /// Bytes to move where that is less than the regions.
+    /// Bytes to move, if less than the regions.
     pub(super) amount_bytes: Option<u64>,
-    /// What has to be said of it.
+    /// Notes about it.
     pub(super) notes: Vec<String>,
 }
 
 /// Finds the part of clone `clone`.
 ///
 /// # Errors
-/// No size where one is needed, an offset behind the end, less than one block.
+/// No size where one is needed, an offset beyond the end, less than one block.
 pub(super) fn of_clone(job: &StorageJob, clone: u32, files: &[Known]) -> Result<Share, EngineError> {
     let mut share = Share::default();
     let block = smallest_block(job);
     let mut largest = 0;
     for (index, file) in files.iter().enumerate() {
-        // A clone has at most 65535 files, which the planner sees to.
+        // The planner limits a clone to 65535 files.
         let index = index as u16;
         let start = start_of(job, clone, file, block);
         let bytes = bytes_of(job, index, files.len() as u64, file, start, block)?;
@@ -74,7 +74,7 @@ pub(super) fn of_clone(job: &StorageJob, clone: u32, files: &[Known]) -> Result<
     Ok(share)
 }
 
-/// Bytes of the smallest block of any direction that the job goes.
+/// Size in bytes of the smallest block of any direction of the job.
 pub(super) fn smallest_block(job: &StorageJob) -> u64 {
     let pattern = &job.options.pattern;
     Way::ALL
@@ -86,8 +86,8 @@ pub(super) fn smallest_block(job: &StorageJob) -> u64 {
         .max(1)
 }
 
-/// First byte: `offset` and as many `offset_increment` as the clone's number. A percentage is of
-/// the file as it is, rounded up to a block.
+/// First byte: `offset` plus `offset_increment` times the clone's number. A percentage refers to the current size of
+/// the file, rounded up to a block.
 fn start_of(job: &StorageJob, clone: u32, file: &Known, block: u64) -> u64 {
     let options = &job.options.files;
     let bytes = |amount: Amount| match amount {
@@ -101,7 +101,7 @@ fn percent_of(bytes: u64, percent: u32) -> u64 {
     (u128::from(bytes) * u128::from(percent) / 100) as u64
 }
 
-/// Bytes of the region of one file.
+/// Size of the region in one file.
 fn bytes_of(
     job: &StorageJob,
     index: u16,
@@ -154,7 +154,7 @@ fn no_size(job: &StorageJob, file: &Known) -> EngineError {
     )
 }
 
-/// `filesize`: the size, or one of the range that is the same in every run, in whole blocks.
+/// `filesize`: the size, or one drawn from the range in whole blocks, the same in every run.
 fn file_size((least, most): (u64, u64), index: u16, block: u64) -> u64 {
     if most <= least {
         return least;
@@ -168,7 +168,7 @@ fn usage(job: &StorageJob, what: &str) -> EngineError {
     EngineError::Usage(format!("job {}: {what}", job.name))
 }
 
-/// Whether a job's files are ever opened.
+/// Whether the files of a job are ever opened.
 pub(super) fn needs_files(job: &StorageJob) -> bool {
     use super::super::spec::IoEngine;
     !matches!(job.options.engine, IoEngine::Null | IoEngine::Nop)
@@ -219,7 +219,7 @@ mod tests {
         assert_eq!(one(&clones, 1, file(M)), (212_992, 346_030));
         let cut = percent(75, 0, Amount::Percent(50), 4096);
         assert_eq!(one(&cut, 0, file(M)), (768 << 10, 256 << 10));
-        // A percentage of a file that is not there yet is nothing.
+        // A percentage of a missing file is nothing.
         let new = percent(50, 0, Amount::Bytes(M), 4096);
         assert_eq!(one(&new, 0, file(None)), (0, M));
     }

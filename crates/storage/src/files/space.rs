@@ -1,18 +1,18 @@
-//! Free space: what the files of the jobs need of each file system.
+//! Free space: what the files of the jobs need on each file system.
 
 use super::cannot;
 use assay_run::dataset::room::Room;
 use assay_run::engine::EngineError;
 use std::path::{Path, PathBuf};
 
-/// One file system that files are made in.
+/// One file system that will hold new files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Space {
     /// A directory in it.
     pub(super) directory: PathBuf,
-    /// Bytes to be allocated there.
+    /// Bytes to allocate there.
     pub(super) needed: u64,
-    /// What is free, and what must stay free.
+    /// Free space, and the amount that must stay free.
     pub(super) room: Room,
     /// The file system's identity.
     device: u64,
@@ -21,7 +21,7 @@ pub(super) struct Space {
 /// Adds `needed` bytes below an existing directory.
 ///
 /// # Errors
-/// The file system cannot be asked.
+/// If the file system does not answer.
 pub(super) fn add(spaces: &mut Vec<Space>, directory: &Path, needed: u64) -> Result<(), EngineError> {
     let failed = |error| cannot("find the free space of", directory, error);
     let device = rustix::fs::stat(directory).map_err(failed)?.st_dev;

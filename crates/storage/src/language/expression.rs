@@ -2,10 +2,10 @@
 
 use super::number::{Read, with_unit};
 
-/// The value of what stands between the outermost parentheses.
+/// Evaluates the text between the outermost parentheses.
 ///
 /// # Errors
-/// Says what is wrong.
+/// A description of what is wrong.
 pub(super) fn evaluate(text: &str, decimal: bool) -> Read<u64> {
     let mut parser = Parser { rest: text, decimal, depth: 0 };
     let result = parser.sum()?;
@@ -16,7 +16,7 @@ pub(super) fn evaluate(text: &str, decimal: bool) -> Read<u64> {
     u64::try_from(result).map_err(|_| "is negative, or too large".into())
 }
 
-/// Nesting is bounded so that no text exhausts the stack.
+/// Maximum nesting, so that no text exhausts the stack.
 const DEEPEST: u32 = 64;
 
 struct Parser<'a> {

@@ -1,18 +1,18 @@
-//! The last look at a job: what its options mean together.
+//! Final checks of a job: how its options work together.
 
 use super::draft::Draft;
 use super::table;
 use crate::readings::{DIRECTIONS, Way};
 use crate::spec::{BlockSizes, Distribution, IoEngine, JobOptions, Verify};
 
-/// A finished job's options and what is to be said about them, or what is wrong.
+/// The options of a finished job with notes, or its errors.
 pub(super) struct Finished {
     pub(super) options: JobOptions,
     pub(super) notes: Vec<String>,
     pub(super) errors: Vec<String>,
 }
 
-/// Settles what depends on several options.
+/// Resolves settings that depend on several options.
 pub(super) fn finish(draft: Draft, readonly: bool) -> Finished {
     let mut finished = Finished { notes: draft.notes.clone(), options: draft.options.clone(), errors: Vec::new() };
     blocks(&draft, &mut finished);
@@ -24,7 +24,7 @@ pub(super) fn finish(draft: Draft, readonly: bool) -> Finished {
     payload(&mut finished);
     engine(&draft, &mut finished);
     let options = &mut finished.options;
-    // Blocks that are not all alike cannot all be touched once.
+    // Blocks of different sizes cannot each be visited exactly once.
     if !matches!(options.pattern.distribution, Distribution::Random) {
         options.pattern.no_map = true;
     }
@@ -35,7 +35,7 @@ pub(super) fn finish(draft: Draft, readonly: bool) -> Finished {
     finished
 }
 
-/// `bssplit` goes before `bsrange`, and that before `bs`, wherever they stand.
+/// `bssplit` takes precedence over `bsrange`, and that over `bs`, regardless of order.
 fn blocks(draft: &Draft, finished: &mut Finished) {
     for direction in 0..DIRECTIONS {
         let small = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -53,7 +53,7 @@ fn blocks(draft: &Draft, finished: &mut Finished) {
                 Ok(split) => {
                     sizes.min = split.iter().map(|part| part.0).min().unwrap_or(sizes.min);
                     sizes.max = split.iter().map(|part| part.0).max().unwrap_or(sizes.max);
-                    // One size alone is no split.
+                    // A single size is not a split.
                     sizes.split = if split.len() > 1 { split } else { Vec::new() };
                 }
                 Err(what) => {
@@ -67,7 +67,7 @@ fn blocks(draft: &Draft, finished: &mut Finished) {
     }
 }
 
-/// Percentages that are not given share what the others leave.
+/// Entries without a percentage share the rest.
 fn shared_out(split: &[(u64, Option<u32>)]) -> Result<Vec<(u32, u32)>, String> {
     let given: u32 = split.iter().filter_map(|part| part.1).sum();
     let open = split.iter().filter(|part| part.1.is_none()).count();
@@ -90,7 +90,7 @@ fn shared_out(split: &[(u64, Option<u32>)]) -> Result<Vec<(u32, u32)>, String> {
         .collect())
 }
 
-/// Batches within the depth.
+/// Limits batches to the depth.
 fn depths(options: &mut JobOptions) {
     let pace = &mut options.pace;
     let depth = pace.depth;
@@ -135,7 +135,7 @@ fn times(finished: &mut Finished) {
     pace.think_spin_ns = pace.think_spin_ns.min(pace.think_ns);
 }
 
-/// What trims cannot be combined with.
+/// Rejects options that do not combine with trims.
 fn trims(finished: &mut Finished) {
     let options = &finished.options;
     let pattern = &options.pattern;
@@ -161,7 +161,7 @@ fn trims(finished: &mut Finished) {
     finished.errors.extend(named);
 }
 
-/// What a search for a depth needs.
+/// Checks what a search for a depth requires.
 fn latency_goal(finished: &mut Finished) {
     let options = &finished.options;
     let goal = &options.pace.latency;
@@ -183,7 +183,7 @@ fn latency_goal(finished: &mut Finished) {
     finished.errors.extend(wrong.map(|(_, why)| why.to_owned()));
 }
 
-/// Content that must not be the same twice is made anew for every write.
+/// Makes new content for every write if no two may be equal.
 fn payload(finished: &mut Finished) {
     let options = &mut finished.options;
     let payload = &mut options.payload;
@@ -209,7 +209,7 @@ fn payload(finished: &mut Finished) {
     }
 }
 
-/// Options of engines that the job's engine does not know.
+/// Notes engine options that the job's engine does not have.
 fn engine(draft: &Draft, finished: &mut Finished) {
     let engine = finished.options.engine;
     let named = match draft.options.engine_name.as_str() {
@@ -224,7 +224,7 @@ fn engine(draft: &Draft, finished: &mut Finished) {
         if *own || !draft.own_engine {
             finished.errors.push(format!("{name} is not an option of ioengine={named}"));
         } else {
-            // The options for all were of another engine, which this job left.
+            // The options for all jobs belonged to another engine, which this job does not use.
             finished.notes.push(format!("{name} has no effect with ioengine={named}"));
         }
     }

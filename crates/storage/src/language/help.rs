@@ -1,4 +1,4 @@
-//! Help, and jobs as command lines.
+//! Help texts, and jobs printed as command lines.
 
 use super::table::{self, Category, OptionDef, Use};
 use super::value::halves;
@@ -7,7 +7,7 @@ use crate::spec::{GivenOption, Invocation};
 use assay_measure::plain::shell_word;
 use std::fmt::Write;
 
-/// `--version`, `--cmdhelp`, `--enghelp` or `--help` among the words: what is to be printed, or what is wrong.
+/// Handles `--version`, `--cmdhelp`, `--enghelp` and `--help`: the text to print, or an error.
 #[must_use]
 pub fn help_asked(words: &[String]) -> Option<Result<String, String>> {
     for word in words {
@@ -58,7 +58,7 @@ Exit codes: 0 good, 1 bug, 2 usage, 3 target or host unusable, 4 I/O errors or a
 written, 130 interrupted. fio's own are 0 and 1.
 ";
 
-/// What `--help` says.
+/// The text of `--help`.
 #[must_use]
 pub fn overview() -> String {
     let mut text = INTRODUCTION.to_owned();
@@ -83,7 +83,7 @@ fn spelled(option: &ProgramOption) -> String {
     }
 }
 
-/// All options by category, a line each.
+/// All options by category, one line each.
 fn list(with_refused: bool) -> String {
     let mut text = String::new();
     for category in Category::ALL {
@@ -196,7 +196,7 @@ pub fn command_line(invocation: &Invocation) -> String {
                 line.push("--name=global".to_owned());
                 line.extend(added.iter().map(word));
             }
-            // Options for all that ended with their job file cannot end within a line.
+            // Global options that ended with their job file cannot end within a command line.
             _ => {
                 let mut line = vec!["assay io".to_owned()];
                 line.extend(job.inherited.iter().map(word));
@@ -207,7 +207,7 @@ pub fn command_line(invocation: &Invocation) -> String {
         let Some(line) = lines.last_mut() else {
             continue;
         };
-        // The last name is the one that holds.
+        // The last name wins.
         line.push(word(&("name".to_owned(), Some(job.name.clone()))));
         line.extend(job.given.iter().filter(|(name, _)| name != "name").map(word));
     }

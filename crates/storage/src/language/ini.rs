@@ -22,10 +22,10 @@ pub(super) struct Section {
     pub(super) entries: Vec<Entry>,
 }
 
-/// Includes may include; a circle must end.
+/// Maximum nesting of includes, which also ends a cycle.
 const DEEPEST_INCLUDE: u32 = 16;
 
-/// Files that a job file brings in altogether: two includes in each would double at every depth.
+/// Maximum number of files that a job file includes in total: two includes in each would double at every depth.
 const MOST_INCLUDES: u32 = 64;
 
 struct Parser<'a> {
@@ -78,7 +78,7 @@ impl Parser<'_> {
             self.reading.refuse(&origin, "a section in an included file; an include may contain only keys");
             return;
         }
-        // A title may hold brackets; fio takes what is before the last one.
+        // A title may contain brackets; fio takes everything before the last one.
         let Some((title, behind)) = rest.rsplit_once(']') else {
             self.reading.refuse(&origin, format!("[{rest} has no closing bracket"));
             return;
@@ -102,7 +102,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The file is looked for as named, then beside the file that names it.
+    /// Searches for the file as named, then next to the file that names it.
     fn include(&mut self, from: &str, name: &str, origin: &str, depth: u32) {
         if self.sections.is_empty() {
             self.reading.refuse(origin, format!("include {name} is before any [section]"));
@@ -129,8 +129,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Variables of the environment and of the machine; where one of the machine's was replaced
-    /// the value is an expression, as in fio.
+    /// Expands environment and machine variables; if a machine variable was replaced, the value is an expression, as in
+    /// fio.
     fn expand(&self, text: &str) -> String {
         let text = self.variables(text);
         let replaced = text
@@ -146,7 +146,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `${NAME}` becomes its value, nothing when it has none.
+    /// Replaces `${NAME}` with its value, or with nothing if it has none.
     fn variables(&self, text: &str) -> String {
         let mut result = String::new();
         let mut rest = text;
@@ -165,7 +165,7 @@ impl Parser<'_> {
     }
 }
 
-/// Everything behind `;` or `#` is comment, wherever it stands.
+/// Removes the comment: everything after `;` or `#`, wherever it appears.
 fn without_comment(line: &str) -> &str {
     line.find([';', '#']).map_or(line, |start| &line[..start])
 }

@@ -1,8 +1,8 @@
 //! fio's language: command lines and job files become typed jobs.
 //!
-//! Owns the option table, the grammar of values, command lines and job files, and help on all of
-//! them. Pure but for `buffer_pattern=.FILE.`: what the outside holds comes in through [`World`], so that any text can be thrown
-//! at it. Knows nothing of files, devices or threads; the binary and the probe call it.
+//! Owns the option table, the grammar of values, command lines and job files, and help on all of them. Pure except for
+//! `buffer_pattern=.FILE.`: everything external comes through [`World`], so that tests can feed it any text. Knows
+//! nothing of files, devices or threads; the binary and the probe call it.
 
 mod draft;
 mod expression;
@@ -30,7 +30,7 @@ use assay_run::host::text;
 use std::io;
 use std::path::Path;
 
-/// What the outside holds.
+/// The environment of the parser.
 #[derive(Clone, Copy)]
 pub struct World<'a> {
     /// The environment: `${NAME}` in job files.
@@ -58,7 +58,7 @@ impl std::fmt::Debug for World<'_> {
 }
 
 impl World<'static> {
-    /// This machine and this process.
+    /// This machine and process.
     #[must_use]
     pub fn here() -> Self {
         let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -78,10 +78,10 @@ fn memory_mib() -> Option<u64> {
     Some(text::meminfo(&text).get("total")? >> 20)
 }
 
-/// Reads a command line (the words behind `assay io`) and the job files it names.
+/// Parses a command line (the words after `assay io`) and the job files it names.
 ///
 /// # Errors
-/// Everything that is wrong, each with its place.
+/// Everything that is wrong, each with its origin.
 pub fn parse(words: &[String], world: &World<'_>) -> Result<Invocation, Vec<SpecError>> {
     let mut reading = Reading::default();
     let words = words::read(words, &mut reading);
@@ -92,7 +92,7 @@ pub fn parse(words: &[String], world: &World<'_>) -> Result<Invocation, Vec<Spec
     builder.done()
 }
 
-/// A job not yet judged.
+/// A job that is not checked yet.
 struct Begun {
     name: String,
     origin: String,
@@ -103,22 +103,22 @@ struct Begun {
 struct Builder<'a> {
     reading: Reading,
     world: &'a World<'a>,
-    /// What jobs begin with.
+    /// The initial options of jobs.
     defaults: Draft,
     global_options: Vec<GivenOption>,
     jobs: Vec<StorageJob>,
-    /// Bytes of the options for all, at every job once more.
+    /// Total bytes of the global options, copied for every job.
     copied: usize,
 }
 
-/// Jobs at most, as fio's limit.
+/// Maximum number of jobs, as in fio.
 const MOST_JOBS: usize = 4096;
-/// What the options for all may add up to at the jobs, bytes.
+/// Maximum total of the global options copied to jobs, bytes.
 const MOST_COPIED: usize = 64 << 20;
 
 impl Builder<'_> {
-    /// Jobs of the command line: options before the first `--name`, and behind `--name=global`,
-    /// are for all that follow.
+    /// Jobs of the command line. Options before the first `--name` and after `--name=global` apply to all jobs that
+    /// follow.
     fn command_line(&mut self, words: &[Word]) {
         let mut current: Option<Begun> = None;
         for word in words {
@@ -155,8 +155,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Job files, each behind a stonewall of its own; options for all reach the first alone, as
-    /// in fio.
+    /// Reads job files, each behind a stonewall of its own. Global options of the command line only reach the first
+    /// file, as in fio.
     fn job_files(&mut self, words: &[Word], sections: &[String]) {
         let files = words.iter().filter_map(|word| match word {
             Word::File(name) => Some(name),
@@ -199,7 +199,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Options of a section. What other values depend on goes first.
+    /// Applies the options of a section, starting with those that other values depend on.
     fn entries(&mut self, begun: &mut Begun, mut entries: Vec<ini::Entry>) {
         entries.sort_by_cached_key(|entry| rank(&entry.key));
         for entry in entries {
@@ -220,7 +220,7 @@ impl Builder<'_> {
         }
     }
 
-    /// A job is complete: checks it as a whole and gives it its place.
+    /// Completes a job: checks it as a whole and adds it.
     fn judge(&mut self, begun: Begun) {
         let finished = finish::finish(begun.draft, self.reading.output.readonly);
         for what in finished.errors {
@@ -277,7 +277,7 @@ impl Builder<'_> {
     }
 }
 
-/// The order in which fio takes the keys of a section, which its JSON shows.
+/// The order in which fio applies the keys of a section; its JSON shows it.
 fn rank(key: &str) -> u32 {
     match table::find(key) {
         Some(option) if !table::engines_of(option).is_empty() => 3,
@@ -287,7 +287,7 @@ fn rank(key: &str) -> u32 {
     }
 }
 
-/// Gives an option its value.
+/// Sets an option.
 fn set(draft: &mut Draft, option: &OptionDef, text: Option<&str>, origin: &str, reading: &mut Reading) {
     let said = match text {
         Some(text) => format!("{}={text}", option.name),
@@ -300,7 +300,7 @@ fn set(draft: &mut Draft, option: &OptionDef, text: Option<&str>, origin: &str, 
     }
     let done = match option.usage {
         Use::Works(set) => set(draft, &value),
-        // A value among several that fio has and assay has not.
+        // A value of a choice that fio has and assay does not.
         Use::Accepted(why) if matches!(option.kind, Kind::Choice(_)) && value.check().is_err() => {
             reading.refuse(origin, format!("not supported: {said}; {why}"));
             return;
@@ -312,7 +312,7 @@ fn set(draft: &mut Draft, option: &OptionDef, text: Option<&str>, origin: &str, 
                 draft.notes.push(note);
             }
         }),
-        // Its default asks for nothing: files written out in full are not refused for it.
+        // The default requests nothing: a job file that spells it out is not refused.
         Use::Refused(_) if !option.default.is_empty() && text == Some(option.default) => Ok(()),
         Use::Refused(instead) => {
             reading.refuse(origin, format!("not supported: {said}; {instead}"));

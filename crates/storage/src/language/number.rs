@@ -1,6 +1,6 @@
-//! One whole number with its unit: what stands in a value and in an expression alike.
+//! Parses a whole number with its unit, as used in values and expressions.
 
-/// A value, or what is wrong with it in a few words.
+/// A value, or a short description of what is wrong with it.
 pub(super) type Read<T> = Result<T, String>;
 
 /// A whole number: decimal or `0x` hexadecimal, with a unit of bytes.
@@ -11,7 +11,7 @@ pub(super) fn with_unit(text: &str, decimal: bool) -> Read<u64> {
     digits.checked_mul(factor).ok_or_else(|| "is too large".into())
 }
 
-/// The digits of a number and what follows them.
+/// Splits a number into its digits and the rest.
 pub(super) fn split_unit(text: &str) -> Read<(u64, &str)> {
     let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let (digits, radix) = match hexadecimal {
@@ -34,8 +34,8 @@ pub(super) fn split_unit(text: &str) -> Read<(u64, &str)> {
     Ok((number, unit))
 }
 
-/// What a unit of bytes multiplies by. `k`, `kb` and `ki` are 1024 and `kib` is 1000, unless
-/// `kb_base=1000` turns both around (fio 3.33; its page says that of `ki` too).
+/// Factor of a byte unit. `k`, `kb` and `ki` are 1024 and `kib` is 1000; `kb_base=1000` swaps the two (fio 3.33; its
+/// manual page says so for `ki` too).
 fn bytes_factor(unit: &str, decimal: bool) -> Option<u64> {
     let unit = unit.to_ascii_lowercase();
     let mut letters = unit.chars();

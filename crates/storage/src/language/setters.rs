@@ -1,4 +1,4 @@
-//! Options whose values take more than a line to read.
+//! Setters of options whose values take more than a line to parse.
 
 use super::draft::Draft;
 use super::number::Read;
@@ -9,7 +9,7 @@ use assay_measure::clock::Ns;
 use assay_run::bounded;
 use std::path::{Path, PathBuf};
 
-/// Values given replace those before; an empty place leaves them.
+/// Replaces the values that are given; a missing one keeps the old value.
 pub(super) fn merge<T: Copy>(into: &mut [Option<T>; DIRECTIONS], from: [Option<T>; DIRECTIONS]) {
     for (old, new) in into.iter_mut().zip(from) {
         *old = new.or(*old);
@@ -20,7 +20,7 @@ pub(super) fn small(number: i64) -> Read<i32> {
     i32::try_from(number).map_err(|_| "is too large".into())
 }
 
-/// A list of paths separated by colons; `\:` is a colon within a path.
+/// Splits a list of paths at colons; `\:` is a colon within a path.
 pub(super) fn paths(text: &str) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     let mut path = String::new();
@@ -39,12 +39,12 @@ pub(super) fn paths(text: &str) -> Vec<PathBuf> {
     paths.into_iter().filter(|path| !path.is_empty()).map(PathBuf::from).collect()
 }
 
-/// A size of 0 is as good as none.
+/// A size of 0 counts as no size.
 pub(super) fn some_size(amount: Amount) -> Option<Amount> {
     Some(amount).filter(|amount| !matches!(amount, Amount::Bytes(0) | Amount::Percent(0)))
 }
 
-/// The amount to move is at most the region, when it is a share of it.
+/// The amount to move; if it is a percentage of the region, at most the region.
 pub(super) fn io_size(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     let percent = value.text()?.trim().strip_suffix('%');
     if let Some(percent) = percent
@@ -74,7 +74,7 @@ pub(super) fn start_delay(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     Ok(())
 }
 
-/// Sampling windows below a millisecond would sample nothing.
+/// Refuses sampling windows below a millisecond, which would sample nothing.
 pub(super) fn window(ns: Ns) -> Read<Ns> {
     if ns == 0 {
         return Err("is below 1".into());
@@ -88,7 +88,7 @@ pub(super) fn cpu_mask(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     Ok(())
 }
 
-/// More CPUs than any kernel is built for.
+/// More CPUs than any kernel supports.
 const MOST_CPUS: u32 = 8192;
 
 pub(super) fn cpu_list(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
@@ -115,7 +115,7 @@ pub(super) fn cpu_list(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     Ok(())
 }
 
-/// fio's engines, and those of them that assay has under a name of its own.
+/// fio's engines, including those that assay has under another name.
 const OTHER_ENGINES: &str = "\
     cpuio dev-dax e4defrag exec external falloc filecreate filedelete filestat ftruncate gfapi \
     gfapi_async http ime_aio ime_psync ime_psyncv io_uring_cmd libblkio libcufile libhdfs libiscsi \
@@ -179,7 +179,7 @@ pub(super) fn mode(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     Ok(())
 }
 
-/// Largest block: offsets and lengths are kept apart, and buffers are real memory.
+/// Maximum block size: offsets and lengths are stored separately, and buffers are real memory.
 const LARGEST_BLOCK: u64 = 1 << 31;
 
 pub(super) fn block_ranges(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
@@ -193,8 +193,8 @@ pub(super) fn block_ranges(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     Ok(())
 }
 
-/// `4k/60:8k/40`, for each direction after a comma; an empty percentage shares what is left.
-/// Sizes of a `bssplit`, as fio's limit: each job has those of all.
+/// Maximum number of sizes in a `bssplit`, as in fio; every job has a copy of those in the options for all jobs. The
+/// syntax is `4k/60:8k/40`, for each direction after a comma; entries without a percentage share the rest.
 const MOST_SPLITS: usize = 64;
 
 pub(super) fn block_split(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
@@ -288,7 +288,7 @@ fn skewed(name: &str, arguments: &[&str]) -> Read<Distribution> {
 const DEFAULT_THETA: f64 = 1.1;
 const DEFAULT_POWER: f64 = 0.2;
 
-/// As fio's limit.
+/// Maximum number of zones, as in fio.
 const MOST_ZONES: usize = 256;
 
 fn zones(parts: &[&str]) -> Read<Vec<(u32, u32)>> {
@@ -364,14 +364,14 @@ pub(super) fn verify_pattern(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     Ok(())
 }
 
-/// Content as fio writes it: `"text"`, `0x` and hexadecimal digits, decimal numbers (the fewest
-/// bytes that hold them, lowest first), `'FILE'` for a file's first bytes, one after the other.
+/// Content in fio's syntax: `"text"`, `0x` and hexadecimal digits, decimal numbers (in as few bytes as possible,
+/// little-endian), or `'FILE'` for the first bytes of a file, in any sequence.
 pub(super) fn pattern(text: &str) -> Read<Vec<u8>> {
     let (bytes, offsets) = pattern_with_offsets(text)?;
     if offsets.is_empty() { Ok(bytes) } else { Err("has a %o, which is possible only in verify_pattern".into()) }
 }
 
-/// As [`pattern`], and `%o` for eight bytes of the I/O's offset; also where these stand.
+/// As [`pattern`], plus `%o` for eight bytes of the I/O's offset; also returns where these are.
 pub(super) fn pattern_with_offsets(text: &str) -> Read<(Vec<u8>, Vec<u32>)> {
     let mut bytes = Vec::new();
     let mut offsets = Vec::new();
@@ -401,7 +401,7 @@ pub(super) fn pattern_with_offsets(text: &str) -> Read<(Vec<u8>, Vec<u32>)> {
     Ok((bytes, offsets))
 }
 
-/// As much of a file as a pattern has room for.
+/// Reads as much of a file as a pattern can hold.
 fn content_of<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Read<&'a str> {
     use std::io::Read as _;
     let Some((name, rest)) = text.split_once('\'') else {
@@ -414,7 +414,7 @@ fn content_of<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Read<&'a str> {
     Ok(rest)
 }
 
-/// As fio's limit.
+/// Maximum length of a pattern, as in fio.
 const LONGEST_PATTERN: usize = 512;
 
 fn quoted<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Read<&'a str> {
@@ -444,7 +444,7 @@ fn decimal<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Read<&'a str> {
     let digits_at = usize::from(text.starts_with(['-', '+']));
     let mut end =
         text[digits_at..].find(|letter: char| !letter.is_ascii_digit()).map_or(text.len(), |end| end + digits_at);
-    // In `-120xdeadface` the hexadecimal digits begin with the last 0.
+    // In `-120xdeadface` the hexadecimal number starts with the last 0.
     if end > digits_at + 1 && text[end..].starts_with(['x', 'X']) && text[..end].ends_with('0') {
         end -= 1;
     }
@@ -453,7 +453,7 @@ fn decimal<'a>(text: &'a str, bytes: &mut Vec<u8>) -> Read<&'a str> {
     }
     let number: i32 = text[..end].parse().map_err(|_| "is too large")?;
     let whole = number.to_le_bytes();
-    // Four bytes for what is negative, otherwise as few as hold it.
+    // Four bytes for a negative number, otherwise as few as possible.
     let fewest =
         if number < 0 { whole.len() } else { whole.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1) };
     bytes.extend_from_slice(&whole[..fewest]);
@@ -508,7 +508,7 @@ pub(super) fn steady(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     Ok(())
 }
 
-/// As fio: more numbers than this are refused.
+/// Maximum number of percentiles, as in fio.
 const MOST_PERCENTILES: usize = 20;
 
 pub(super) fn percentiles(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
@@ -553,7 +553,7 @@ pub(super) fn log_maximum(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     Ok(())
 }
 
-/// `latency_percentile`: one number.
+/// `latency_percentile`: a single number.
 pub(super) fn latency_percentile(draft: &mut Draft, value: &Value<'_>) -> Read<()> {
     match value.floats()?[..] {
         [percent] => draft.options.pace.latency.percentile = percent,

@@ -1,8 +1,8 @@
 //! Values: numbers with units, percentages, times, lists by direction, choices.
 //!
-//! The grammar is fio's (fio(1), "PARAMETER TYPES"), settled by fio 3.33 where page and program differ. One thing is
-//! stricter on purpose: fio reads the beginning of a value and ignores the rest (`4.5k` is 4, `5sec` are 5 us), which
-//! is never what the user meant; here all of it must be read.
+//! The grammar is fio's (fio(1), "PARAMETER TYPES"); where the page and the program differ, fio 3.33 decides. One rule
+//! is deliberately stricter: fio parses the start of a value and ignores the rest (`4.5k` is 4, `5sec` is 5 us), which
+//! is never what the user meant. Here the whole value must parse.
 
 use super::expression;
 use super::number::{Read, split_unit, with_unit};
@@ -11,7 +11,7 @@ use crate::spec::Amount;
 use assay_measure::clock::Ns;
 use std::fmt;
 
-/// A text before a letter, and what follows it where it is there.
+/// The text before a letter, and the text after it if the letter occurs.
 pub(super) fn halves(text: &str, at: char) -> (&str, Option<&str>) {
     match text.split_once(at) {
         Some((before, behind)) => (before, Some(behind)),
@@ -19,7 +19,7 @@ pub(super) fn halves(text: &str, at: char) -> (&str, Option<&str>) {
     }
 }
 
-/// What values an option takes.
+/// The values an option takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// On when named; or `=1`, `=0`.
@@ -30,7 +30,7 @@ pub enum Kind {
     Int(u64, u64),
     /// A whole number that may be negative, within a range.
     Signed(i64, i64),
-    /// Up to three numbers, `read,write,trim`; a missing one is that before it.
+    /// Up to three numbers, `read,write,trim`; a missing one repeats the one before.
     Ints(u64, u64),
     /// Up to three ranges `low-high`.
     Ranges,
@@ -42,7 +42,7 @@ pub enum Kind {
     Micros,
     /// A number of milliseconds, without a unit.
     Millis,
-    /// One word of these, perhaps with arguments after a colon.
+    /// One of these words, perhaps with arguments after a colon.
     Choice(&'static [&'static str]),
     /// Numbers with decimals, separated by colons, within a range.
     Floats(f64, f64),
@@ -53,7 +53,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The option may be named without a value.
+    /// Whether the option may be given without a value.
     #[must_use]
     pub fn may_be_bare(self) -> bool {
         matches!(self, Self::Flag | Self::OptionalText)
@@ -84,22 +84,22 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A value as typed, with what is needed to read it.
+/// A value as typed, with the context to parse it.
 #[derive(Clone, Copy, Debug)]
 pub struct Value<'a> {
-    /// The text; none for a bare flag.
+    /// The text; `None` for a bare flag.
     pub text: Option<&'a str>,
-    /// What it should be.
+    /// The expected kind.
     pub kind: Kind,
-    /// `kb_base=1000`: `k` is 1000 and `kib` 1024; otherwise, as fio has it, the other way round.
+    /// `kb_base=1000`: `k` is 1000 and `kib` 1024; otherwise, as in fio, the reverse.
     pub decimal: bool,
 }
 
 impl<'a> Value<'a> {
-    /// The text, which must be there.
+    /// The text, which is required.
     ///
     /// # Errors
-    /// Says that a value is missing.
+    /// A message that the value is missing.
     pub fn text(&self) -> Read<&'a str> {
         match self.text {
             Some(text) if !text.is_empty() => Ok(text),
@@ -107,17 +107,17 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A flag or a truth value.
+    /// A flag or a boolean.
     ///
     /// # Errors
-    /// The value is neither; the text says what it is.
+    /// The message says what is expected.
     pub fn on(&self) -> Read<bool> {
         let Some(text) = self.text else {
             return if self.kind == Kind::Flag { Ok(true) } else { Err("needs a value: 0 or 1".into()) };
         };
         match (number(text, self.decimal), self.kind) {
             (Ok(0), _) => Ok(false),
-            // fio takes any number for a flag; a truth value is 0 or 1.
+            // fio accepts any number for a flag; a boolean is 0 or 1.
             (Ok(1), _) | (Ok(_), Kind::Flag) => Ok(true),
             _ => Err("is neither 0 nor 1".into()),
         }
@@ -126,16 +126,16 @@ impl<'a> Value<'a> {
     /// A number within the option's range.
     ///
     /// # Errors
-    /// The value is wrong; the text says why.
+    /// The message says what is wrong.
     pub fn int(&self) -> Read<u64> {
         let (low, high) = self.range();
         within(number(self.text()?, self.decimal)?, low, high)
     }
 
-    /// As [`Value::int`], for what is kept in 32 bits.
+    /// As [`Value::int`], for 32-bit values.
     ///
     /// # Errors
-    /// The value is wrong; the text says why.
+    /// The message says what is wrong.
     pub fn int32(&self) -> Read<u32> {
         let number = self.int()?;
         u32::try_from(number).map_err(|_| format!("is above {}", u32::MAX))
@@ -144,7 +144,7 @@ impl<'a> Value<'a> {
     /// A number that may be negative.
     ///
     /// # Errors
-    /// The value is wrong; the text says why.
+    /// The message says what is wrong.
     pub fn signed(&self) -> Read<i64> {
         let text = self.text()?;
         let number = signed(text, self.decimal)?;
@@ -157,7 +157,7 @@ impl<'a> Value<'a> {
     /// Up to three numbers; `None` where none was given.
     ///
     /// # Errors
-    /// The value is wrong; the text says why.
+    /// The message says what is wrong.
     pub fn ints(&self) -> Read<[Option<u64>; DIRECTIONS]> {
         let (low, high) = self.range();
         by_direction(self.text()?, |part| {
@@ -171,7 +171,7 @@ impl<'a> Value<'a> {
     /// Up to three ranges.
     ///
     /// # Errors
-    /// The value is wrong; the text says why.
+    /// The message says what is wrong.
     pub fn ranges(&self) -> Read<[Option<(u64, u64)>; DIRECTIONS]> {
         by_direction(self.text()?, |part| {
             let (low, high) = part.split_once(['-', ':']).ok_or("is not a range low-high")?;
@@ -183,7 +183,7 @@ impl<'a> Value<'a> {
     /// Bytes, or percent.
     ///
     /// # Errors
-    /// The value is wrong; the text says why.
+    /// The message says what is wrong.
     pub fn amount(&self) -> Read<Amount> {
         let text = self.text()?;
         match text.trim().strip_suffix('%') {
@@ -196,10 +196,10 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// A length of time.
+    /// A duration.
     ///
     /// # Errors
-    /// The value is wrong; the text says why.
+    /// The message says what is wrong.
     pub fn ns(&self) -> Read<Ns> {
         let text = self.text()?;
         match self.kind {
@@ -209,10 +209,10 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// One of the words, and what follows its colon.
+    /// One of the words, and the text after its colon.
     ///
     /// # Errors
-    /// Names the words.
+    /// The message lists the words.
     pub fn choice(&self) -> Read<(&'a str, Option<&'a str>)> {
         let text = self.text()?;
         let (word, rest) = halves(text, ':');
@@ -225,7 +225,7 @@ impl<'a> Value<'a> {
     /// Numbers with decimals.
     ///
     /// # Errors
-    /// The value is wrong; the text says why.
+    /// The message says what is wrong.
     pub fn floats(&self) -> Read<Vec<f64>> {
         let (low, high) = match self.kind {
             Kind::Floats(low, high) => (low, high),
@@ -242,10 +242,10 @@ impl<'a> Value<'a> {
         Ok(floats)
     }
 
-    /// That the value is of its kind, whatever it is.
+    /// Checks that the value is valid for its kind.
     ///
     /// # Errors
-    /// The value is wrong; the text says why.
+    /// The message says what is wrong.
     pub fn check(&self) -> Read<()> {
         match self.kind {
             Kind::Flag | Kind::Bool => self.on().map(drop),
@@ -280,8 +280,8 @@ fn within(number: u64, low: u64, high: u64) -> Read<u64> {
     Ok(number)
 }
 
-/// Up to three values separated by commas: with one, it holds for all; with two, trims take the
-/// second; an empty place keeps what was there.
+/// Up to three values separated by commas. A single value applies to all directions; of two, trims take the second. An
+/// empty one keeps the earlier value.
 fn by_direction<T: Copy>(text: &str, read: impl Fn(&str) -> Read<T>) -> Read<[Option<T>; DIRECTIONS]> {
     let parts: Vec<&str> = text.split(',').collect();
     if parts.len() > DIRECTIONS {
@@ -300,11 +300,10 @@ fn by_direction<T: Copy>(text: &str, read: impl Fn(&str) -> Read<T>) -> Read<[Op
     Ok(values)
 }
 
-/// A whole number: decimal or `0x` hexadecimal, with a unit of bytes, or an expression in
-/// parentheses.
+/// A whole number: decimal or `0x` hexadecimal, with a byte unit, or an expression in parentheses.
 ///
 /// # Errors
-/// The value is wrong; the text says why.
+/// The message says what is wrong.
 pub fn number(text: &str, decimal: bool) -> Read<u64> {
     let text = text.trim();
     if text.starts_with('(') {
@@ -313,10 +312,10 @@ pub fn number(text: &str, decimal: bool) -> Read<u64> {
     with_unit(text, decimal)
 }
 
-/// As [`number`], perhaps with a sign.
+/// As [`number`], optionally with a sign.
 ///
 /// # Errors
-/// The value is wrong; the text says why.
+/// The message says what is wrong.
 pub fn signed(text: &str, decimal: bool) -> Read<i64> {
     let text = text.trim();
     let (negative, digits) = match text.strip_prefix('-') {
@@ -327,10 +326,10 @@ pub fn signed(text: &str, decimal: bool) -> Read<i64> {
     Ok(if negative { -number } else { number })
 }
 
-/// A length of time: a number, and a unit.
+/// A duration: a number and a unit.
 ///
 /// # Errors
-/// The value is wrong; the text says why.
+/// The message says what is wrong.
 pub fn time(text: &str, bare_ns: u64) -> Read<Ns> {
     let text = text.trim();
     if text.starts_with('(') {
@@ -356,7 +355,7 @@ pub fn time(text: &str, bare_ns: u64) -> Read<Ns> {
 /// A number with decimals.
 ///
 /// # Errors
-/// The value is wrong; the text says why.
+/// The message says what is wrong.
 pub fn float(text: &str) -> Read<f64> {
     match text.trim().parse::<f64>() {
         Ok(float) if float.is_finite() => Ok(float),

@@ -1,4 +1,4 @@
-//! The command line: options of the program, options of jobs, job files.
+//! The command line: program options, job options and job files.
 
 use super::draft::Reading;
 use super::table::{self, OptionDef};
@@ -7,41 +7,41 @@ use crate::spec::{Eta, OutputFormat};
 use assay_measure::config::nearest;
 use std::path::PathBuf;
 
-/// Where words come from, in errors.
+/// The origin of words in error messages.
 pub(super) const ORIGIN: &str = "command line";
 
-/// Whether an option of the program takes an argument.
+/// Whether a program option takes an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Argument {
     /// None.
     No,
-    /// Behind an equals sign, or the next word.
+    /// After an equals sign, or the next word.
     Required,
-    /// Behind an equals sign only.
+    /// Only after an equals sign.
     Optional,
 }
 
-/// An option of the program.
+/// A program option.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramOption {
     /// Its name.
     pub name: &'static str,
-    /// What it takes.
+    /// Whether it takes an argument.
     pub argument: Argument,
     /// Whether it is supported, and how.
     pub becomes: Becomes,
 }
 
-/// What assay does with an option of the program.
+/// What assay does with a program option.
 #[derive(Clone, Copy, Debug)]
 pub enum Becomes {
-    /// It works; one line of help.
+    /// It works; the text is one line of help.
     Works(&'static str),
     /// It is not supported, for this reason.
     Refused(&'static str),
 }
 
-/// Lines of the table: `name, argument, what becomes of it`.
+/// Entries of the table: `name, argument, effect`.
 macro_rules! program_options {
     ($($name:literal, $argument:ident, $becomes:ident($text:literal);)*) => {
         &[$(ProgramOption {
@@ -52,7 +52,7 @@ macro_rules! program_options {
     };
 }
 
-/// Options of the program: fio's, and behind them ours.
+/// Program options: fio's, then ours.
 pub static PROGRAM: &[ProgramOption] = program_options! {
     "help", No, Works("Show the usage");
     "version", No, Works("Show the version");
@@ -95,16 +95,16 @@ pub static PROGRAM: &[ProgramOption] = program_options! {
     "trigger-remote", Required, Refused("interrupt the run with a signal");
 };
 
-/// One word, understood.
+/// One parsed word.
 #[derive(Clone, Debug)]
 pub(super) enum Word {
-    /// An option of jobs.
+    /// A job option.
     StorageJob(&'static OptionDef, Option<String>),
     /// A job file, or `-`.
     File(String),
 }
 
-/// What a command line says, in order.
+/// The words of a command line, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Words {
     pub(super) words: Vec<Word>,
@@ -118,7 +118,7 @@ enum Named {
     RunDirectory,
 }
 
-/// Takes words apart.
+/// Parses the words.
 pub(super) fn read(words: &[String], reading: &mut Reading) -> Words {
     let mut result = Words::default();
     let mut rest = words.iter();
@@ -177,7 +177,7 @@ impl Named {
     }
 }
 
-/// The option of this name, or the only one that begins so.
+/// The option with this name, or the only one that starts with it.
 fn identify(name: &str, word: &str) -> Result<Named, String> {
     if name == "o" {
         return Ok(Named::RunDirectory);
@@ -217,7 +217,7 @@ fn unknown(name: &str, word: &str) -> String {
     }
 }
 
-/// Takes an option of the program.
+/// Applies a program option.
 fn take(option: &ProgramOption, value: Option<&str>, reading: &mut Reading, words: &mut Words) -> Result<(), String> {
     let help = match option.becomes {
         Becomes::Works(help) => help,
@@ -279,7 +279,7 @@ fn formats(text: &str) -> Result<Vec<OutputFormat>, String> {
         .collect()
 }
 
-/// A period that is long enough to be kept.
+/// A period that is not too short.
 fn period(text: &str, bare_ns: u64) -> Result<u64, String> {
     let ns = time(text, bare_ns)?;
     if ns < SHORTEST_PERIOD_NS {
@@ -288,5 +288,5 @@ fn period(text: &str, bare_ns: u64) -> Result<u64, String> {
     Ok(ns)
 }
 
-/// Reports more often than this would measure themselves.
+/// More frequent reports would mostly measure their own cost.
 const SHORTEST_PERIOD_NS: u64 = 100_000_000;

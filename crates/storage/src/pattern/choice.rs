@@ -1,14 +1,14 @@
-//! Choices by weight: directions, lengths, zones.
+//! Weighted choices: directions, lengths, zones.
 //!
-//! A deck has as many cards of each kind as its weight says; cards are drawn without putting them back, and a
-//! used deck is shuffled anew. So every hundred draws have exactly the asked shares, in random order, and a
-//! short run is as true to them as a long one.
+//! A deck has as many cards of each kind as its weight says. Cards are drawn without replacement, and an empty deck is
+//! reshuffled. So every hundred draws have exactly the requested shares, in random order, and a short run matches them
+//! as well as a long one.
 
 use super::super::spec::{BlockSizes, SpecError};
 use super::invalid;
 use assay_measure::prng::Stream;
 
-/// Kinds of cards, by weight.
+/// A deck of cards of weighted kinds.
 #[derive(Clone, Debug)]
 pub(super) struct Deck {
     weights: Vec<u32>,
@@ -21,7 +21,7 @@ impl Deck {
     /// A deck with `weights[i]` cards of kind i.
     ///
     /// # Errors
-    /// Without any card.
+    /// If there is no card at all.
     pub(super) fn new(weights: Vec<u32>) -> Result<Self, SpecError> {
         let sum: u64 = weights.iter().copied().map(u64::from).sum();
         if sum == 0 {
@@ -50,22 +50,22 @@ impl Deck {
     }
 }
 
-/// How long an I/O is.
+/// The length of an I/O.
 #[derive(Clone, Debug)]
 pub(super) enum Lengths {
-    /// All alike, bytes.
+    /// A fixed length, bytes.
     Fixed(u32),
-    /// A multiple of `min`, each of `steps` equally likely.
+    /// A multiple of `min`: one of `steps` equally likely lengths.
     Range { min: u32, steps: u64 },
-    /// By weight, bytes.
+    /// A weighted choice of lengths, bytes.
     Split { lengths: Vec<u32>, deck: Deck },
 }
 
 impl Lengths {
-    /// What the options say. Every length is a multiple of the smallest: fio rounds others down.
+    /// Lengths as the options request them. Every length is a multiple of the smallest: fio rounds others down.
     ///
     /// # Errors
-    /// Sizes that cannot be.
+    /// Sizes that cannot work.
     pub(super) fn new(sizes: &BlockSizes) -> Result<Self, SpecError> {
         let min = sizes.min;
         if min == 0 || sizes.max < min {
@@ -96,7 +96,7 @@ impl Lengths {
         }
     }
 
-    /// Every I/O has this length.
+    /// The length of every I/O, if all are equal.
     pub(super) fn fixed(&self) -> Option<u32> {
         match self {
             Self::Fixed(len) => Some(*len),

@@ -1,6 +1,6 @@
-//! Random distributions that are not uniform: which of n slots comes next.
+//! Non-uniform random distributions: which of n slots comes next.
 //!
-//! Each is exact for any n and costs no table. Sources are named where the formulas stand.
+//! Each is exact for any n and needs no table. Comments beside the formulas name the sources.
 
 use super::super::spec::{Distribution, SpecError};
 use super::choice::Deck;
@@ -8,7 +8,7 @@ use super::invalid;
 use assay_measure::permutation::Permutation;
 use assay_measure::prng::Stream;
 
-/// More slots than this cannot be scattered; 4 PiB in blocks of 4 KiB.
+/// Maximum number of slots that can be scattered; 4 PiB in blocks of 4 KiB.
 const MOST_SCATTERED: u64 = 1 << 40;
 
 /// Draws slots 0..n.
@@ -16,7 +16,8 @@ const MOST_SCATTERED: u64 = 1 << 40;
 pub(super) struct Sampler {
     slots: u64,
     law: Law,
-    /// Popular slots lie anywhere, in the same places for every clone; `None`: side by side from `first` on.
+    /// Scatters popular slots everywhere, to the same places for every clone; `None`: they are adjacent, starting at
+    /// `first`.
     scatter: Option<Permutation>,
     first: u64,
 }
@@ -53,7 +54,7 @@ impl Sampler {
                     return Err(invalid(format!("pareto h {h} must lie between 0 and 1")));
                 }
                 // Gray et al., "Quickly Generating Billion-Record Synthetic Databases" (1994), self-similar
-                // distribution: 1 - h of the accesses go to the first h of the slots, and so on within them.
+                // distribution: 1 - h of the accesses go to the first h of the slots, and so on recursively.
                 let power = h.ln() / (1.0 - h).ln();
                 (Law::SelfSimilar { power }, Some(*center))
             }
@@ -111,7 +112,7 @@ impl Sampler {
     }
 }
 
-/// Zones one behind the other: percent of the draws, percent of the slots.
+/// Consecutive zones: percent of the draws, percent of the slots.
 fn zoned(zones: &[(u32, u32)], slots: u64) -> Result<Law, SpecError> {
     let share = |of: fn(&(u32, u32)) -> u32| zones.iter().map(|z| u64::from(of(z))).sum::<u64>();
     if share(|z| z.0) != 100 || share(|z| z.1) > 100 {
@@ -127,7 +128,7 @@ fn zoned(zones: &[(u32, u32)], slots: u64) -> Result<Law, SpecError> {
     let mut places = Vec::with_capacity(zones.len());
     for (_, percent) in zones {
         let end = begin + u64::from(*percent);
-        // A zone too small for a slot of its own takes the one it begins in.
+        // A zone too small for a slot of its own uses the one in which it begins.
         let first = at(begin).min(slots - 1);
         places.push((first, at(end).saturating_sub(first).max(1)));
         begin = end;
@@ -168,7 +169,7 @@ struct Zipf {
     low: f64,
     /// The integral up to n + 1/2.
     high: f64,
-    /// Variates so close below their integer are accepted at once.
+    /// Variates this close below their integer are accepted immediately.
     sure: f64,
 }
 
@@ -197,7 +198,7 @@ impl Zipf {
         (-self.theta * x.ln()).exp()
     }
 
-    /// Integral of the density from 1 to x; also right where theta is 1 or nearly so.
+    /// Integral of the density from 1 to x; also accurate if theta is 1 or close to it.
     fn integral(&self, x: f64) -> f64 {
         let log = x.ln();
         let power = (1.0 - self.theta) * log;
@@ -241,7 +242,7 @@ mod tests {
     #[test]
     fn zipf_draws_have_the_closed_form_at_any_exponent() {
         for theta in [0.3, 0.9, 1.0, 1.2, 2.5] {
-            // With a center ranks stand in order from there.
+            // With a center the ranks start there, in order.
             let slots = 100;
             let counts = counts(&Distribution::Zipf(theta, Some(0.25)), slots);
             let weights: Vec<f64> =
@@ -292,7 +293,7 @@ mod tests {
         assert!((mean - 500.0).abs() < 0.6 && (deviation - 50.0).abs() < 0.5, "{mean} {deviation}");
         let (mean, _) = moments(&counts(&Distribution::Normal(2.0, Some(0.2)), 1000));
         assert!((mean - 200.0).abs() < 0.6, "{mean}");
-        // A mean at the end: half of a bell, all inside.
+        // With the mean at an end: half of a bell curve, all inside.
         let half = counts(&Distribution::Normal(10.0, Some(1.0)), 1000);
         let expected = 1000.0 - 100.0 * (2.0 / std::f64::consts::PI).sqrt();
         assert!((moments(&half).0 - expected).abs() < 1.5);

@@ -1,16 +1,16 @@
-//! Which blocks of a region are still to be touched.
+//! The blocks of a region that are still to be visited.
 //!
-//! A tree of bits with 64 children to a node: finding the next free block costs a few words at any
-//! fill, also when one block of a billion is left.
+//! A tree of bits with 64 children per node: finding the next free block examines only a few words, even when one block
+//! of a billion is left.
 
 use super::super::spec::SpecError;
 use super::invalid;
 
-/// Free blocks of one region; all are free at first.
+/// Free blocks of one region; initially all.
 #[derive(Clone, Debug)]
 pub(super) struct FreeMap {
-    /// Level 0 has one bit for each block, set while it is free; a bit of a higher level is set while its word
-    /// below has any.
+    /// Level 0 has one bit per block, set while the block is free. A bit of a higher level is set while its word below
+    /// has any bit set.
     levels: Vec<Vec<u64>>,
     blocks: u64,
 }
@@ -19,7 +19,7 @@ impl FreeMap {
     /// A map of `blocks` blocks.
     ///
     /// # Errors
-    /// When there is no memory for it: an eighth of a byte for each block.
+    /// If there is not enough memory: a bit per block and a little more for the upper levels.
     pub(super) fn new(blocks: u64) -> Result<Self, SpecError> {
         let mut levels = Vec::new();
         let mut bits = blocks;
@@ -44,7 +44,7 @@ impl FreeMap {
         Ok(map)
     }
 
-    /// Blocks in all.
+    /// Total number of blocks.
     pub(super) fn blocks(&self) -> u64 {
         self.blocks
     }
@@ -64,7 +64,7 @@ impl FreeMap {
         }
     }
 
-    /// The first free block at or after `from`, else the first of all; `None` when every one is taken.
+    /// The first free block at or after `from`, wrapping around; `None` if all are taken.
     #[inline]
     pub(super) fn next_free(&self, from: u64) -> Option<u64> {
         self.at_or_after(from).or_else(|| self.at_or_after(0))
@@ -83,7 +83,7 @@ impl FreeMap {
                 at = at / 64 * 64 + u64::from(ahead.trailing_zeros());
                 break;
             }
-            // Nothing ahead in this word: the next word that has any is asked one level up.
+            // No free block ahead in this word: ask the next level for the next word that has one.
             at = at / 64 + 1;
             level += 1;
         }
@@ -101,12 +101,12 @@ impl FreeMap {
         block < self.blocks && self.levels[0][(block / 64) as usize] >> (block % 64) & 1 != 0
     }
 
-    /// Free blocks in a row from `block` on, at most `most`.
+    /// Number of consecutive free blocks from `block` on, at most `most`.
     pub(super) fn run(&self, block: u64, most: u64) -> u64 {
         (0..most).take_while(|i| self.is_free(block + i)).count() as u64
     }
 
-    /// Takes a block; one that is taken already stays so.
+    /// Takes a block; taking it twice has no further effect.
     #[inline]
     pub(super) fn take(&mut self, block: u64) {
         let mut at = block;

@@ -1,7 +1,7 @@
-//! What the next I/O of a clone is: file, direction, offset, length.
+//! The next I/O of a clone: file, direction, offset, length.
 //!
-//! Owns everything random about a job but its content. Knows no file, no clock, no buffer; the work loop asks for
-//! one I/O after another. Nothing is allocated once a pattern is made. `docs/design/storage-pattern.md` has the rules.
+//! Owns everything random about a job except its content. Knows no file, clock or buffer; the work loop asks for one
+//! I/O after another. Allocates nothing once a pattern is created. `docs/design/storage-pattern.md` has the rules.
 
 mod choice;
 mod distribution;
@@ -16,11 +16,11 @@ use distribution::Sampler;
 use map::FreeMap;
 use std::borrow::Cow;
 
-/// Directions that patterns tell apart: reads, and what changes the device. Trims take the place of writes.
+/// Directions that patterns distinguish: reads, and writes or trims. Trims take the place of writes.
 const WAYS: usize = 2;
-/// Places looked at for a free run that is long enough, before a shorter one is taken.
+/// Places to search for a long enough free run before settling for a shorter one.
 const TRIES: u32 = 16;
-/// Blocks that a computed order can have (`random_generator=lfsr`).
+/// Maximum number of blocks in a computed order (`random_generator=lfsr`).
 const MOST_PERMUTED: u64 = 1 << 40;
 
 /// One request.
@@ -28,7 +28,7 @@ const MOST_PERMUTED: u64 = 1 << 40;
 pub struct Io {
     /// Direction.
     pub way: Way,
-    /// Place of the file among the clone's files.
+    /// Index of the file among the clone's files.
     pub file: u16,
     /// First byte in the file.
     pub offset: u64,
@@ -41,7 +41,7 @@ pub struct Io {
 pub enum Next {
     /// This request.
     Io(Io),
-    /// The job's amount is used up.
+    /// The amount of the job has been issued.
     Done,
 }
 
@@ -65,7 +65,7 @@ fn names_of(pattern: &PatternOptions) -> [Way; WAYS] {
     if pattern.mode.goes(Way::Trim) { [Way::Read, Way::Trim] } else { [Way::Read, Way::Write] }
 }
 
-/// The smallest block of any direction that the job has, bytes.
+/// The smallest block of any direction of the job, bytes.
 fn least_block(options: &JobOptions) -> u32 {
     let pattern = &options.pattern;
     let sizes = sizes_of(pattern);
@@ -83,19 +83,19 @@ fn goes(pattern: &PatternOptions, way: usize) -> bool {
     }
 }
 
-/// A job that cannot be. Its name is put in by whoever knows it.
+/// An invalid job. The caller, which knows the job's name, adds it.
 fn invalid(what: String) -> SpecError {
     SpecError { origin: "job".to_owned(), what }
 }
 
-/// How random offsets are found.
+/// How offsets are chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Order {
-    /// One behind the other.
+    /// One after another.
     Sequential,
     /// Anywhere.
     Uniform,
-    /// Anywhere, each block once.
+    /// Anywhere, but each block only once.
     Mapped,
     /// Each block once in a computed order.
     Permuted,
@@ -114,15 +114,15 @@ enum Ways {
 #[derive(Clone, Debug)]
 struct Part {
     region: Region,
-    /// Bytes of whole smallest blocks in the region.
+    /// Bytes of the region in whole smallest blocks.
     usable: u64,
-    /// Bytes left of the present pass.
+    /// Bytes left in the current pass.
     left: u64,
-    /// Where sequential I/O goes on, from the region's start, by direction.
+    /// Next position of sequential I/O from the region's start, by direction.
     position: [i64; WAYS],
     /// I/Os left until the next random offset (`rw=randread:8`), by direction.
     burst: [u32; WAYS],
-    /// Places for a block of the direction's smallest size.
+    /// Number of places for a block of the direction's smallest size.
     slots: [u64; WAYS],
     maps: [Option<FreeMap>; WAYS],
     sampler: Option<Sampler>,
@@ -134,28 +134,28 @@ struct Part {
 pub struct Pattern {
     order: Order,
     ways: Ways,
-    /// What each direction is called.
+    /// The direction that each index stands for.
     names: [Way; WAYS],
     lengths: [Lengths; WAYS],
-    /// `bs_is_seq_rand`: the first lengths are for sequential I/O, the second for random.
+    /// `bs_is_seq_rand`: the first lengths apply to sequential I/O, the second to random.
     by_sequence: bool,
-    /// Random offsets are multiples of this, bytes, by direction.
+    /// Alignment of random offsets in bytes, by direction.
     align: [u64; WAYS],
     /// The smallest random block by direction, bytes.
     min: [u64; WAYS],
     /// The smallest block of each of `lengths`, bytes.
     sequential_min: [u64; WAYS],
-    /// The smallest of all that are used.
+    /// The smallest block in use.
     least: u64,
-    /// Hole behind each sequential I/O, bytes; negative: backwards.
+    /// Gap after each sequential I/O, bytes; negative to go backwards.
     hole: i64,
-    /// I/Os for each random offset.
+    /// I/Os per random offset.
     burst: u32,
     random_percent: [u32; WAYS],
-    /// Both directions share a map, kept under index 0.
+    /// Whether both directions share a map, stored at index 0.
     shared_map: bool,
     parts: Vec<Part>,
-    /// Files with something left of their pass.
+    /// Number of files that are not finished with their pass.
     active: usize,
     service: (FileService, u32),
     current: usize,
@@ -166,7 +166,7 @@ pub struct Pattern {
     choice: Stream,
     seed: u64,
     pass: u64,
-    /// Bytes of one loop.
+    /// Bytes per loop.
     amount: u64,
     left: u64,
     loops: u64,
@@ -176,10 +176,11 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// The pattern of clone `clone`, counted from 0 over all clones of all jobs, which decides its streams together with `seed`.
+    /// The pattern of clone `clone`, counted from 0 over all clones of all jobs. The clone and `seed` together
+    /// determine its random streams.
     ///
     /// # Errors
-    /// Sizes, weights or distributions that cannot be; regions smaller than a block; no memory for the map.
+    /// Sizes, weights or distributions that cannot work; regions smaller than a block; too little memory for the map.
     pub fn new(options: &JobOptions, regions: &[Region], clone: u32, seed: u64) -> Result<Self, SpecError> {
         let options = &*as_writes(options);
         let pattern = &options.pattern;
@@ -231,7 +232,7 @@ impl Pattern {
         Ok(made)
     }
 
-    /// A region must have room for the smallest block of either direction.
+    /// Space that a region needs for the smallest block of either direction.
     fn needed(&self, pattern: &PatternOptions) -> u64 {
         (0..WAYS)
             .filter(|i| goes(pattern, *i))
@@ -239,7 +240,7 @@ impl Pattern {
             .fold(self.least, u64::max)
     }
 
-    /// Regions that have room for a block.
+    /// Sets up the regions that have room for a block.
     fn set_parts(&mut self, options: &JobOptions, regions: &[Region], needed: u64) -> Result<(), SpecError> {
         for region in regions.iter().filter(|region| region.bytes >= needed) {
             let part = self.part(options, *region)?;
@@ -320,7 +321,7 @@ impl Pattern {
         self.step(None)
     }
 
-    /// The next I/O of a mixed job, in this direction instead of the one that the mix would give.
+    /// The next I/O of a mixed job in this direction, rather than in the one that the mix would choose.
     #[inline]
     pub fn next_of(&mut self, way: Way) -> Next {
         self.step(Some(way.index()))
@@ -354,8 +355,8 @@ impl Pattern {
         Next::Io(Io { way: self.names[way], file, offset: start + offset, len })
     }
 
-    /// The amount begins anew (`time_based`): maps are emptied, sequential I/O starts at its beginning. Random streams go on, so another
-    /// pass has another order.
+    /// Restarts the amount (`time_based`): empties the maps and restarts sequential I/O. Random streams continue, so
+    /// another pass has another order.
     pub fn rewind(&mut self) {
         self.left = self.amount;
         self.loops_left = self.loops;
@@ -363,7 +364,8 @@ impl Pattern {
         self.begin_anew();
     }
 
-    /// Bytes that the job's amount comes to, all loops; [`Next::Done`] comes once as many are asked for, or `number_ios`.
+    /// Total bytes of the job's amount over all loops. [`Next::Done`] follows once as many have been issued, or
+    /// `number_ios` I/Os.
     #[must_use]
     pub fn amount_bytes(&self) -> u64 {
         self.amount.saturating_mul(self.loops)
@@ -378,7 +380,7 @@ impl Pattern {
         self.new_pass();
     }
 
-    /// Every file has all of its region before it again.
+    /// Starts a new pass over the whole region of every file.
     #[cold]
     fn new_pass(&mut self) {
         self.pass += 1;
@@ -397,7 +399,7 @@ impl Pattern {
         self.active = self.parts.len();
     }
 
-    /// The file of the next I/O: one that its pass has left something of.
+    /// Chooses the file of the next I/O: one that is not finished with its pass.
     fn choose_file(&mut self) -> usize {
         if self.active == 0 {
             self.new_pass();
@@ -445,7 +447,7 @@ impl Pattern {
             Order::Mapped => return self.mapped(index, way, len),
             Order::Permuted => {
                 let (permutation, next) = part.permutation.as_mut().expect("a pass makes one");
-                // Sequential I/Os in between leave blocks over; none is asked for beyond the last.
+                // Sequential I/Os in between leave some blocks over, but no I/O is issued after the last.
                 *next = *next % permutation.rows() + 1;
                 (permutation.slot_of_key(*next) * self.least, len)
             }
@@ -467,7 +469,7 @@ impl Pattern {
         (offset, len)
     }
 
-    /// Whether a random job goes on where its last I/O of this direction ended.
+    /// Whether a random job continues where its last I/O of this direction ended.
     #[inline]
     fn goes_on(&mut self, index: usize, way: usize) -> bool {
         if self.burst > 1 {
@@ -496,7 +498,7 @@ impl Pattern {
         let at = if fits(at) {
             at as u64
         } else if at < 0 {
-            // Backwards past the beginning: on as far before the end as each step goes back.
+            // Past the start going backwards: continue as far before the end as each step goes back.
             bytes.saturating_sub(min.max(self.hole.unsigned_abs()))
         } else {
             0
@@ -510,7 +512,7 @@ impl Pattern {
         (at, len)
     }
 
-    /// Blocks that sequential I/O of a random job touched need no random one any more.
+    /// Removes blocks from the map that a sequential I/O of a random job has visited.
     fn mark(&mut self, index: usize, way: usize, at: u64, len: u32) {
         let granule = if self.shared_map { self.least } else { self.min[way] };
         let which = if self.shared_map { 0 } else { way };
@@ -522,13 +524,13 @@ impl Pattern {
         }
     }
 
-    /// A free run of blocks near a random one; the best of a few where none is long enough.
+    /// A free run of blocks near a random one; the longest of a few if none is long enough.
     fn mapped(&mut self, index: usize, way: usize, len: u32) -> (u64, u32) {
         let granule = if self.shared_map { self.least } else { self.min[way] };
         let which = if self.shared_map { 0 } else { way };
         let part = &mut self.parts[index];
         let Some(map) = &mut part.maps[which] else {
-            // softrandommap without memory for one, or a region below one block of this direction.
+            // softrandommap without memory for a map, or a region below one block of this direction.
             let offset = self.offsets.below(part.slots[way]) * self.align[way];
             return (offset, shortened(len, self.min[way], part.region.bytes - offset));
         };
@@ -561,7 +563,7 @@ impl Pattern {
     }
 }
 
-/// As many whole smallest blocks of `len` as the room has; at least one.
+/// As many whole smallest blocks of `len` as fit; at least one.
 #[inline]
 fn shortened(len: u32, min: u64, room: u64) -> u32 {
     if u64::from(len) <= room { len } else { ((room / min).max(1) * min) as u32 }
@@ -596,7 +598,7 @@ fn order_of(pattern: &PatternOptions, lengths: &[Lengths; WAYS]) -> Order {
         return Order::Sampled;
     }
     let aligned = (0..WAYS).any(|i| goes(pattern, i) && pattern.align[i].is_some());
-    // One map cannot have two sizes of blocks.
+    // One map cannot have two block sizes.
     let uneven = pattern.blocks_by_sequence && pattern.blocks[0].min != pattern.blocks[1].min;
     if pattern.no_map || aligned || uneven {
         return Order::Uniform;

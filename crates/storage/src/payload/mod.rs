@@ -1,33 +1,33 @@
-//! What is written: random bytes, bytes that compress or repeat as asked, a pattern, zeroes.
+//! The content of writes: random bytes, bytes that compress or deduplicate as requested, a pattern, zeroes.
 //!
-//! Owns the content of write buffers; knows nothing of where they go but the offset. Called by the work loop before each
-//! write; nothing is allocated then. `docs/design/storage-payload.md` says what each option makes.
+//! Owns the content of write buffers; knows only the offset of their destination. The work loop calls it before each
+//! write; it allocates nothing then. `docs/design/storage-payload.md` describes the effect of each option.
 
 pub(super) mod proof;
 
 use super::spec::{PayloadOptions, Verify};
 use assay_measure::prng::{Purpose, Stream};
 
-/// Bytes repeated over a buffer, with places that hold the I/O's offset.
+/// Bytes repeated over a buffer, with placeholders for the I/O's offset.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Template {
     bytes: Vec<u8>,
-    /// Where in `bytes` eight bytes of offset stand, little-endian.
+    /// Positions in `bytes` of eight offset bytes, little-endian.
     offsets: Vec<u32>,
 }
 
 impl Template {
-    /// None for an empty pattern, which is no content.
+    /// `None` for an empty pattern, which has no content.
     pub(super) fn new(bytes: &[u8], offsets: &[u32]) -> Option<Self> {
         (!bytes.is_empty()).then(|| Self { bytes: bytes.to_vec(), offsets: offsets.to_vec() })
     }
 
-    /// The same for every offset.
+    /// Whether the content is the same for every offset.
     fn is_fixed(&self) -> bool {
         self.offsets.is_empty()
     }
 
-    /// The byte at `at` of a buffer for `offset`.
+    /// The byte at `at` of a buffer written at `offset`.
     pub(super) fn byte(&self, at: usize, offset: u64) -> u8 {
         let at = at % self.bytes.len();
         let inside = self.offsets.iter().find(|place| (**place as usize..**place as usize + 8).contains(&at));
@@ -37,7 +37,7 @@ impl Template {
         }
     }
 
-    /// Fills `buffer`, whose first byte is byte `phase` of the I/O's.
+    /// Fills `buffer`, whose first byte is byte `phase` of the I/O.
     pub(super) fn fill(&self, buffer: &mut [u8], phase: usize, offset: u64) {
         let unit = self.bytes.len().min(buffer.len());
         for (at, byte) in buffer[..unit].iter_mut().enumerate() {
@@ -46,11 +46,11 @@ impl Template {
         repeat(buffer, unit);
     }
 
-    /// The first byte that differs from what [`Template::fill`] makes.
+    /// The first byte that differs from the output of [`Template::fill`].
     pub(super) fn first_difference(&self, buffer: &[u8], phase: usize, offset: u64) -> Option<usize> {
         let unit = self.bytes.len().min(buffer.len());
         let begin = (0..unit).find(|at| buffer[*at] != self.byte(phase + at, offset));
-        // Behind the first unit each byte equals the one a unit before.
+        // After the first unit, each byte equals the one a unit before.
         begin.or_else(|| {
             let (before, after) = (&buffer[..buffer.len() - unit], &buffer[unit..]);
             if before == after {
@@ -61,7 +61,7 @@ impl Template {
     }
 }
 
-/// Repeats the first `unit` bytes over the whole buffer, doubling what is there.
+/// Repeats the first `unit` bytes over the whole buffer, doubling the filled part.
 fn repeat(buffer: &mut [u8], unit: usize) {
     let mut made = unit;
     while made > 0 && made < buffer.len() {
@@ -78,30 +78,30 @@ enum Content {
     Random,
 }
 
-/// Content of one clone's writes.
+/// The content of one clone's writes.
 #[derive(Clone, Debug)]
 pub struct Payload {
     content: Content,
-    /// Every write has new content.
+    /// Whether every write has new content.
     refill: bool,
     scramble: bool,
-    /// Every sector proves its file.
+    /// Whether every sector proves its file.
     proven: bool,
     compress_percent: u64,
-    /// Bytes of which `compress_percent` compress; 0: the buffer.
+    /// Bytes of which `compress_percent` compress; 0 for the whole buffer.
     compress_chunk: usize,
-    /// What fills the part that compresses; zeroes without it.
+    /// Fills the compressible part; zeroes without it.
     filler: Option<Template>,
     dedupe_percent: u64,
-    /// Writes of the present hundred, and those of them that may still repeat an earlier one.
+    /// Number of writes in the current hundred, and how many of them may still repeat an earlier one.
     hundred: (u64, u64),
-    /// Seed of the content that the next repetition has.
+    /// Seed of the content that the next repetition uses.
     last_seed: Option<u64>,
     stream: Stream,
     writes: u64,
 }
 
-/// Whether every sector that is written with these options [proves](proof) whose file it is in.
+/// Whether every sector written with these options [proves](proof) to which file it belongs.
 pub(super) fn is_proven(options: &PayloadOptions) -> bool {
     let own = options.zero || options.pattern.is_some() || options.verify != Verify::None;
     options.scramble && !own && options.compress_percent == 0 && options.dedupe_percent == 0
@@ -141,8 +141,8 @@ impl Payload {
         }
     }
 
-    /// Makes `buffer` what the write at `offset` of the file numbered `file` shall hold. `fresh`: the buffer was never prepared, or
-    /// something was read into it since.
+    /// Fills `buffer` with the content of the write at `offset` of the file numbered `file`. `fresh` means that the
+    /// buffer was never prepared, or that something was read into it since.
     #[inline]
     pub fn prepare(&mut self, buffer: &mut [u8], file: u64, offset: u64, fresh: bool) {
         self.writes += 1;
@@ -193,7 +193,8 @@ impl Payload {
         }
     }
 
-    /// A new seed, or the last one again in as many writes of a hundred as shall repeat. The very first repeats nothing.
+    /// A new seed, or the last one again for the requested number of writes per hundred. The very first write repeats
+    /// nothing.
     fn content_seed(&mut self) -> u64 {
         let (left, repeats) = &mut self.hundred;
         if *left == 0 {
@@ -228,7 +229,7 @@ mod tests {
         Payload::new(&options, 0, 1)
     }
 
-    /// `count` writes one behind the other, through one buffer.
+    /// Prepares `count` writes one after another in a single buffer.
     fn written(payload: &mut Payload, count: usize) -> Vec<Vec<u8>> {
         let mut buffer = vec![0xee; LEN];
         (0..count)
@@ -256,7 +257,7 @@ mod tests {
         assert!(gzipped_percent(&blocks[..1]) > 99.0);
         let sectors: HashSet<&[u8]> = blocks.iter().flat_map(|b| b.chunks(512)).collect();
         assert_eq!(sectors.len(), 200 * 8);
-        // The same clone writes the same in the next run, another clone does not.
+        // The same clone writes the same content in the next run; another clone does not.
         assert_eq!(blocks, written(&mut payload(|_| {}), 200));
         let mut other = Payload::new(&PayloadOptions::default(), 1, 1);
         assert_ne!(blocks, written(&mut other, 200));
@@ -304,14 +305,14 @@ mod tests {
                     o.compress_chunk = chunk;
                 });
                 let found = 100.0 - gzipped_percent(&written(&mut payload, 200));
-                // Marks of where zeroes begin and end cost a little of each chunk.
+                // Marking where zeroes begin and end costs a little of each chunk.
                 let off = f64::from(percent) - found;
                 assert!((-1.0..2.5).contains(&off), "{percent} % in {chunk}: {found}");
             }
         }
         let mut all = payload(|o| o.compress_percent = 100);
         assert!(written(&mut all, 3).iter().flatten().all(|byte| *byte == 0));
-        // With a pattern that is what compresses.
+        // With a pattern, the pattern is the compressible part.
         let mut filled = payload(|o| {
             o.compress_percent = 50;
             o.pattern = Some(b"xy".to_vec());

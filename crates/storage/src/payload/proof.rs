@@ -1,27 +1,27 @@
-//! Sixteen bytes in every sector by which a file of ours is known again.
+//! Sixteen bytes in every sector that identify a file of ours.
 //!
-//! The first word differs from write to write, the second is a checksum of it, of the sector's place and of the file's number:
-//! `second = scramble(file ^ first) + offset * GOLDEN_GAMMA`. Whoever does not know the file's number makes such a pair once in 2^64
-//! tries, and a sector that lands elsewhere proves nothing. They stand at one of the 32 places of a sector, which moves from write
-//! to write, so that scrambling and proving are the same stores.
+//! The first word differs from write to write. The second is a checksum of the first, of the sector's offset and of the
+//! file's number: `second = scramble(file ^ first) + offset * GOLDEN_GAMMA`. Without the file's number, a matching pair
+//! takes 2^64 tries on average, and a sector written elsewhere proves nothing. The pair occupies one of the 32 places
+//! of a sector, which changes from write to write, so that the same stores scramble the sector and prove it.
 
 use assay_measure::prng::{GOLDEN_GAMMA, scramble};
 
-/// Bytes of which one piece is changed by scrambling, and proves itself: the smallest unit that storage deduplicates.
+/// Unit in bytes that is scrambled in one piece and proves itself: the smallest unit that storage deduplicates.
 pub(crate) const SECTOR_BYTES: usize = 512;
 /// Bytes of a proof.
 const BYTES: usize = 16;
-/// Where it may stand in a sector.
+/// Number of possible places in a sector.
 const PLACES: u64 = (SECTOR_BYTES / BYTES) as u64;
 
-/// Puts the proof of the file numbered `file` into each whole sector of `buffer`, which will lie at `offset`. `write`: the write's
-/// number.
+/// Writes the proof of the file numbered `file` into each whole sector of `buffer`, which will be written at `offset`.
+/// `write` is the number of the write.
 #[inline]
 pub(crate) fn stamp(file: u64, buffer: &mut [u8], offset: u64, write: u64) {
     let first = write.wrapping_mul(GOLDEN_GAMMA);
     let base = scramble(file ^ first);
     for (sector, at) in buffer.chunks_exact_mut(SECTOR_BYTES).zip(0_u64..) {
-        // The place moves, so that no word of a sector stays what it was for long.
+        // The place changes, so that no word of a sector keeps its value for long.
         let place = ((write + at) % PLACES) as usize * BYTES;
         let here = offset.wrapping_add(at * SECTOR_BYTES as u64);
         sector[place..place + 8].copy_from_slice(&first.to_le_bytes());

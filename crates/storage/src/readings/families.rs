@@ -1,8 +1,7 @@
-//! How many latencies fell below each of fio's bounds: the `lat (usec) : ...` lines of its report
-//! and `latency_us` of its JSON, counted exactly.
+//! Counts the latencies below each of fio's bounds exactly, for the `lat (usec) : ...` lines of its report and
+//! `latency_us` of its JSON.
 //!
-//! Most of the bounds (750 ns, 10 us, ...) lie inside a slot of the histogram, so these counts
-//! cannot be had from it without a guess.
+//! Most of the bounds (750 ns, 10 us, ...) lie inside a bucket of the histogram, so the histogram only allows a guess.
 
 use assay_measure::clock::Ns;
 use assay_measure::figures::figures;
@@ -10,11 +9,11 @@ use assay_measure::figures::figures;
 /// Ranges counted: ten of nanoseconds, ten of microseconds, twelve of milliseconds.
 pub const FAMILIES: usize = 32;
 
-/// Exclusive upper bounds of all ranges but the last, ns. The names of fio's report are these in
-/// the unit of the family: 2 4 10 20 50 100 250 500 750 1000, for milliseconds also 2000.
+/// Exclusive upper bounds of all ranges except the last, ns. fio's report names them in the unit of the family: 2 4 10
+/// 20 50 100 250 500 750 1000, for milliseconds also 2000.
 pub const FAMILY_BOUNDS_NS: [Ns; FAMILIES - 1] = bounds();
 
-/// Latencies by range, exact.
+/// Exact counts of latencies by range.
 #[figures]
 #[derive(Copy, Eq)]
 pub struct FamilyCounts {
@@ -35,28 +34,28 @@ impl FamilyCounts {
         self.counts[family_of(ns)] += n;
     }
 
-    /// Adds what another counted: associative and commutative.
+    /// Adds the counts of another: associative and commutative.
     pub fn merge(&mut self, other: &Self) {
         for (mine, other) in self.counts.iter_mut().zip(other.counts) {
             *mine = mine.saturating_add(other);
         }
     }
 
-    /// Latencies counted.
+    /// Number of latencies counted.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.counts.iter().fold(0, |sum, &n| sum.saturating_add(n))
     }
 }
 
-/// The range a latency belongs to: a look-up by its highest bit, then at most two comparisons,
-/// because no octave holds more than two bounds.
+/// The range of a latency: a lookup by its highest bit, then at most two comparisons, because no octave has more than
+/// two bounds.
 #[inline]
 #[must_use]
 pub fn family_of(ns: Ns) -> usize {
     const FIRST: [u8; 65] = first_of_octaves();
     let first = FIRST[64 - ns.leading_zeros() as usize] as usize;
-    // Beyond the last bound there is nothing to compare with.
+    // Above the last bound there is nothing to compare with.
     let passed = |i: usize| usize::from(FAMILY_BOUNDS_NS.get(i).is_some_and(|&bound| ns >= bound));
     first + passed(first) + passed(first + 1)
 }
@@ -77,7 +76,7 @@ const fn bounds() -> [Ns; FAMILIES - 1] {
     bounds
 }
 
-/// For each bit length: the bounds at or below the smallest value of that length.
+/// For each bit length, the number of bounds at or below the smallest value of that length.
 const fn first_of_octaves() -> [u8; 65] {
     let bounds = bounds();
     let mut first = [0_u8; 65];

@@ -1,5 +1,6 @@
-//! What follows from the figures of a storage probe: what is seen, how sure, what to try. One sign alone is worded as
-//! "perhaps" or "likely": a shape is no proof of its cause, so each finding says which measurement would tell.
+//! Advice from the figures of a storage probe: what was seen, how certain it is, and what to try. A single sign is
+//! worded as "perhaps" or "likely", since a shape does not prove its cause; each finding names a measurement that
+//! would.
 
 use super::analysis::LEAST_CHANGE;
 use super::caps::{self, FLAT_TOP, HOST_LIMIT};
@@ -14,25 +15,25 @@ use assay_measure::record::{Advice, Record};
 use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, many, size, thousands};
 
-/// A level below this share of the one before is a fall worth a cause.
+/// A level below this share of the one before counts as a fall.
 const FALL: f64 = 0.8;
-/// One below this share is serious.
+/// A level below this share counts as a serious fall.
 const FALL_HIGH: f64 = FALL / 2.0;
-/// Share of bytes written from which on a group counts as writing.
+/// Minimum share of written bytes for a group that counts as writing.
 const WRITES: f64 = 0.5;
 
-/// The deepest dip leaves less of the mean where it is serious.
+/// A deepest dip that leaves less of the mean than this is serious.
 const DIP_HIGH: f64 = 0.5;
 /// A drift beyond this is serious.
 const DRIFT_HIGH: f64 = 0.3;
-/// Of the seconds' IOPS.
+/// Relative standard deviation of the IOPS per second.
 const VARIATION: f64 = 0.3;
-/// Tail over median.
+/// Ratio of tail to median.
 const TAIL_RATIO: f64 = 20.0;
 const TAIL_HIGH: f64 = 100.0;
-/// I/Os that p99.9 needs.
+/// Number of I/Os that p99.9 requires.
 const NEEDED: f64 = 10_000.0;
-/// Time from the due time over service time.
+/// Ratio of the latency from the due time to the service time.
 const LATE_RATIO: f64 = 2.0;
 const LATE_HIGH: f64 = 10.0;
 
@@ -223,7 +224,7 @@ const NOT_PRECONDITIONED: Rule = Rule {
     source: "The SNIA performance test specification: rounds within a spread and a slope.",
 };
 
-/// The rules of what follows from the figures, by number; those of what makes them doubtful are the warnings.
+/// The rules of advice, by number; the rules on doubtful figures are the warnings.
 const RULES: [Rule; 15] = [
     CACHE_FILLED,
     CREDIT_SPENT,
@@ -242,12 +243,12 @@ const RULES: [Rule; 15] = [
     TWO_LIMITS,
 ];
 
-/// The rules of storage.
+/// All rules of storage.
 pub(super) fn rules() -> Vec<Rule> {
     RULES.into_iter().chain(warnings::RULES).collect()
 }
 
-/// All findings, the weightiest first, then in the order of the rules.
+/// All findings, the most severe first, then in the order of the rules.
 pub(super) fn advise(readings: &StorageReadings, info: &StorageInfo, record: &Record) -> Vec<Advice> {
     let view = View { readings, info, record };
     let mut found = warnings::all(&view);
@@ -263,7 +264,7 @@ pub(super) fn advise(readings: &StorageReadings, info: &StorageInfo, record: &Re
         ];
         found.extend(led(&lead(info, group), of_group));
     }
-    // Both limits at once are said once.
+    // If both limits are reached, one finding covers them.
     match super::limits::two_limits(&info.groups) {
         Some(both) => found.push(both),
         None => found.extend(caps::same_top(&view)),
@@ -304,7 +305,7 @@ fn precondition(before: &StoragePrecondition) -> Option<Advice> {
 }
 
 impl View<'_> {
-    /// The share of written bytes.
+    /// The share of bytes that were written.
     fn writes(&self, group: &StorageGroup) -> f64 {
         let bytes = |way: &str| -> f64 {
             let ways = group.ways.iter().filter(|row| row.way == way);
@@ -322,7 +323,7 @@ impl View<'_> {
             ratio.is_some_and(|ratio| ratio <= FALL)
         })?;
         let (change, before, after) = (&group.changes[at], &group.levels[at], group.levels.last()?);
-        // What recovers later was a disturbance.
+        // A fall that recovers later was a disturbance.
         let lasting = value(&after.median) / value(&before.median).max(f64::MIN_POSITIVE);
         if lasting > FALL {
             return None;

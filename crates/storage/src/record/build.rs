@@ -1,4 +1,4 @@
-//! From the readings of a storage probe to its record: every derived figure is made here, once.
+//! Builds the record of a storage probe from its readings: computes every derived figure, once.
 
 use super::options;
 use super::rows::{Missing, NO_TIME, NS_PER_S, ios_of, latency, seconds, way_rows, ways};
@@ -16,14 +16,14 @@ use assay_measure::units::{fixed, size};
 const MIB: f64 = 1_048_576.0;
 /// Why a figure per I/O is missing.
 pub(super) const NO_IOS: &str = "no I/O ended";
-/// A rate counts as missed below this share of it.
+/// A rate counts as missed below this share of the target.
 const RATE_KEPT: f64 = 0.99;
 
-/// Builds the record of a probe. `run` brings the labels; of the measurements in it nothing is read.
+/// Builds the record of a probe. Takes only the labels from `run`, none of its measurements.
 #[must_use]
 pub fn build(run: &RunData, readings: &StorageReadings) -> Record {
     let mut run = run.clone();
-    // Facts of the host have a place of their own.
+    // Facts about the host have a place of their own.
     let facts = readings.facts.iter();
     let of_files = facts.filter(|fact| !run.host.contains(fact));
     run.engine_facts = of_files.cloned().collect();
@@ -48,7 +48,7 @@ pub fn build(run: &RunData, readings: &StorageReadings) -> Record {
     record
 }
 
-/// The host's differences as an interval, so that they are read like those of any run.
+/// Makes the host's differences an interval, so that they read like those of any run.
 fn frame(run: &mut RunData, readings: &StorageReadings) {
     let mut end = readings.host.clone().unwrap_or_default();
     end.disks.clone_from(&readings.disks);
@@ -105,7 +105,7 @@ fn ended_by(clone: &CloneReading) -> Option<String> {
     (clone.error != 0).then(|| format!("clone {}: {text} (errno {})", clone.clone, clone.error))
 }
 
-/// A rate that was not kept.
+/// Why a job missed its rate, if it did.
 fn missed_rate(readings: &StorageReadings, job: usize) -> Option<String> {
     let ways = ways(readings, |clone| clone.job == job);
     let clones = readings.clones.iter().filter(|clone| clone.job == job);
@@ -115,7 +115,7 @@ fn missed_rate(readings: &StorageReadings, job: usize) -> Option<String> {
         let target = reading.label.rate_iops[way.index()]? * clones;
         let (merged, runtime_ns) = &ways[way.index()];
         let due = target * *runtime_ns as f64 / NS_PER_S;
-        // What is due at the very end may still be under way.
+        // Requests due at the very end may still be in flight.
         let slack = 2.0 * clones * f64::from(reading.label.iodepth.max(1));
         (merged.ios as f64 + slack < RATE_KEPT * due).then(|| {
             format!(
@@ -176,7 +176,7 @@ fn job(readings: &StorageReadings, place: usize) -> StorageJob {
     let longest_ns = clones.iter().map(|clone| clone.runtime_ns).max();
     let (mut in_flight, little) = in_flight(&clones);
     if job.label.no_lat && job.label.no_clat && job.label.no_slat {
-        // Whatever was counted was counted by a clock that stood still.
+        // The clock stood still, so any count is meaningless.
         in_flight = Figure::na("no timestamps were taken");
     }
     StorageJob {
@@ -261,7 +261,7 @@ fn cpu(clones: &[&CloneReading]) -> StorageCpu {
     }
 }
 
-/// `8 KiB`, `4 KiB-64 KiB`, `(R) 4 KiB (W) 8 KiB`: of the directions the job goes.
+/// `8 KiB`, `4 KiB-64 KiB`, `(R) 4 KiB (W) 8 KiB`: for the directions of the job.
 fn block_sizes(job: &JobReading) -> String {
     let of = |way: Way| {
         let (least, most) = job.label.block_bytes[way.index()];
@@ -279,7 +279,7 @@ fn block_sizes(job: &JobReading) -> String {
     }
 }
 
-/// Every option with its origin: the job's own over the global ones, then what was resolved.
+/// Every option with its origin: the job's own options override the global ones; resolved values follow.
 fn settings(readings: &StorageReadings, job: &JobReading) -> Vec<SettingLine> {
     let line = |name: &str, value: &str, origin: &str| SettingLine {
         name: name.to_owned(),
@@ -343,7 +343,7 @@ fn checks(info: &StorageInfo, record: &Record) -> Checks {
     }
 }
 
-/// The rows that summary and comparison look for; with several groups no rate of the whole run means anything.
+/// The rows that the summary and comparisons use; with several groups no rate of the whole run is meaningful.
 pub fn load(record: &mut Record, info: &StorageInfo) {
     let of = |way: &str, rate: fn(&StorageWay) -> &Figure| match &info.groups[..] {
         [only] => {

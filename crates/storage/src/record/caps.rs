@@ -1,4 +1,4 @@
-//! Configured limits: of the control group, of a provider or an array.
+//! Detects configured limits: of the control group, of a provider or of an array.
 
 use super::options::Options;
 use super::options::{in_memory, no_file};
@@ -9,16 +9,16 @@ use assay_measure::record::Advice;
 use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, thousands};
 
-/// A level held by a limit varies by no more than this.
+/// Maximum variation of a level held by a limit.
 const HELD: f64 = 0.005;
-/// Two tops that differ by no more than this are one.
+/// Two top levels that differ by no more than this are the same.
 const SAME: f64 = 0.01;
-/// The mean latency is at least this many times the quickest I/O where requests queue at a limit.
+/// If requests queue at a limit, the mean latency is at least this many times that of the quickest I/O.
 const QUEUED: f64 = 2.0;
-/// A round number within this share is no accident often enough to be worth a word.
+/// A value this close to a round number is seldom so by chance.
 const ROUND: f64 = 0.002;
 
-/// Nothing of ours holds the group back, and its clones had CPU left.
+/// Whether neither the options nor the CPU limit the group.
 fn device_bound(view: &View<'_>, group: &StorageGroup) -> bool {
     let jobs = || view.readings.jobs.iter().zip(&view.info.jobs);
     let of_group = || jobs().filter(|(_, job)| job.group == group.group);
@@ -31,14 +31,14 @@ fn device_bound(view: &View<'_>, group: &StorageGroup) -> bool {
         })
 }
 
-/// I/Os in flight that the group asked for.
+/// I/Os in flight that the group requested.
 fn depth(view: &View<'_>, group: &StorageGroup) -> u64 {
     let jobs = view.readings.jobs.iter().zip(&view.info.jobs);
     let of_group = jobs.filter(|(_, job)| job.group == group.group);
     of_group.map(|(reading, job)| Options::of(view.readings, reading).depth() * job.numjobs_count.max(1)).sum()
 }
 
-/// A rate this near to a limit is at it.
+/// Maximum relative distance of a rate that counts as being at a limit.
 const NEAR: f64 = 0.03;
 
 pub(super) const HOST_LIMIT: Rule = Rule {
@@ -85,9 +85,9 @@ pub(super) fn host_limit(view: &View<'_>, group: &StorageGroup) -> Option<Advice
     Some(HOST_LIMIT.explain(true, text, &evidence))
 }
 
-/// I/Os in flight from which on requests can queue at a limit.
+/// Minimum number of I/Os in flight with which requests can queue at a limit.
 const LEAST_DEPTH: u64 = 4;
-/// Block sizes so many times apart tell I/Os from bytes.
+/// Block sizes that differ by this factor distinguish a limit on I/Os from one on bytes.
 const BLOCKS_APART: f64 = 2.0;
 
 pub(super) const FLAT_TOP: Rule = Rule {
@@ -108,7 +108,7 @@ pub(super) const FLAT_TOP: Rule = Rule {
     source: "Decided here.",
 };
 
-/// From one group: a top too flat for a device, with requests queueing below it.
+/// Finding from one group: a top level too flat for a device, with requests queueing.
 pub(super) fn flat_top(view: &View<'_>, group: &StorageGroup) -> Option<Advice> {
     let level = group.levels.last()?;
     let queue = depth(view, group);
@@ -122,8 +122,8 @@ pub(super) fn flat_top(view: &View<'_>, group: &StorageGroup) -> Option<Advice> 
     {
         return None;
     }
-    // Requests that wait at a limit are slow on average although the quickest are quick; with the
-    // same queue before a device the quickest wait as well.
+    // At a limit, requests that wait are slow on average although the quickest are quick; when they queue at a device,
+    // the quickest wait too.
     let way = group.ways.iter().max_by_key(|way| way.ios_count)?;
     let mean = way.lat.us_avg.value()?;
     let quick = way.lat.us_min.value().filter(|us| *us > 0.0)?;
@@ -152,7 +152,7 @@ pub(super) fn flat_top(view: &View<'_>, group: &StorageGroup) -> Option<Advice> 
     Some(FLAT_TOP.advise(false, text, &evidence))
 }
 
-/// The number of two digits and zeroes that this is, nearly.
+/// The number of two digits and zeroes close to this value, if any.
 fn round_number(value: f64) -> Option<f64> {
     if value < 100.0 {
         return None;
@@ -162,7 +162,7 @@ fn round_number(value: f64) -> Option<f64> {
     ((value / round - 1.0).abs() <= ROUND).then_some(round)
 }
 
-/// From several groups: the same flat top at block sizes at least a factor of two apart.
+/// Finding from several groups: the same flat top at block sizes at least a factor of two apart.
 pub(super) fn same_top(view: &View<'_>) -> Option<Advice> {
     let tops: Vec<&StorageGroup> = (view.info.groups.iter())
         .filter(|group| group.analysed == "IOPS" && device_bound(view, group))
@@ -215,7 +215,7 @@ pub(super) fn same_top(view: &View<'_>) -> Option<Advice> {
             thousands(top as u64),
             fixed(100.0 * FLAT, 0)
         );
-        // These groups are what the way out of the rule asks for.
+        // These groups are the measurement that the rule recommends.
         Some(FLAT_TOP.finding(true, text, &[("top_per_s", top)]))
     })
 }

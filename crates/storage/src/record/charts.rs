@@ -1,4 +1,4 @@
-//! Charts of the storage probe, and of what other storage tools left.
+//! Charts of the storage probe, and of imported results of other storage tools.
 
 use crate::record::info::{StorageGroup, StorageInfo, StorageLatency};
 use assay_awr::charts::latency::percentile_chart;
@@ -7,7 +7,7 @@ use assay_measure::chart::{Axis, Chart, ChartMark, Drawn, Rows, Stroke, Trace};
 use assay_measure::palette::{BLUE, GREY, ORANGE, SKY, VERMILION, nth};
 use assay_measure::record::{Figure, Record};
 
-/// Directions with the colour of each.
+/// Directions with their colours.
 const WAYS: [(&str, &str); 3] = [("read", BLUE), ("write", VERMILION), ("trim", ORANGE)];
 
 /// All charts of a probe.
@@ -32,10 +32,10 @@ pub(super) fn all(record: &Record, info: &StorageInfo) -> Vec<Drawn> {
     all
 }
 
-/// A rest of a second that is shorter says nothing of a rate, s.
+/// A last second shorter than this allows no statement on a rate, s.
 const LEAST_S: f64 = 0.5;
 
-/// Rows of the series that are of this group, without the rest of a second that its end may leave.
+/// Rows of the series that belong to this group, without a short last second.
 fn rows_of(record: &Record, group: u32) -> Vec<usize> {
     let groups = record.series.metrics.get("group");
     let of_group = |row: &usize| match groups.and_then(|groups| groups.get(*row)) {
@@ -51,16 +51,16 @@ fn rows_of(record: &Record, group: u32) -> Vec<usize> {
     rows.filter(is_long).collect()
 }
 
-/// A group's seconds: the rows of the series that are its own.
+/// The seconds of a group: its rows of the series.
 struct Seconds<'a> {
     record: &'a Record,
     group: &'a StorageGroup,
     rows: Vec<usize>,
-    /// Which group, where there are several.
+    /// The name of the group if there are several.
     of: String,
 }
 
-/// Percentiles of a second and how each is drawn.
+/// Percentiles of a second and how to draw them.
 const PARTS: [(&str, Stroke); 3] = [("p50", Stroke::Line), ("p99", Stroke::Dashed), ("max", Stroke::Dotted)];
 
 impl Seconds<'_> {
@@ -175,12 +175,12 @@ fn disks(record: &Record) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The percentiles of every job and direction, side by side.
+/// The percentiles of all jobs and directions, side by side.
 fn percentiles(info: &StorageInfo) -> Drawn {
     let mut all = Vec::new();
     for job in &info.jobs {
         for way in &job.ways {
-            // Other tools print percentiles of the completion alone.
+            // Other tools only print percentiles of the completion latency.
             let known =
                 figures(&way.lat).iter().any(|(name, figure)| name.starts_with('p') && figure.value().is_some());
             let (part, latency) = if known { ("", &way.lat) } else { (" (clat)", &way.clat) };
@@ -209,7 +209,7 @@ fn figures(lat: &StorageLatency) -> Vec<(&'static str, Figure)> {
     ]
 }
 
-/// What was asked for, what was counted, and what Little's law gives.
+/// I/Os in flight as requested, as counted, and by Little's law.
 fn in_flight(info: &StorageInfo) -> Drawn {
     let jobs = &info.jobs;
     let column = |of: &dyn Fn(usize) -> Option<f64>| (0..jobs.len()).map(of).collect();

@@ -1,13 +1,13 @@
-//! What makes two storage probes the same test.
+//! The conditions that make two storage probes the same test.
 
 use crate::record::info::{StorageInfo, StorageJob};
 use assay_measure::kind::{Check, Finding};
 
-/// Options of a storage probe that say where, not what.
+/// Options that say where a probe runs, not what it does.
 const PLACES: [&str; 9] =
     ["name", "directory", "filename", "filename_format", "output", "description", "runtime", "ramp_time", "eta"];
 
-/// What a storage probe did, job by job.
+/// The conditions of a storage probe, job by job.
 pub(super) fn all(left: &StorageInfo, right: &StorageInfo) -> Vec<Check> {
     let mut all =
         vec![Check::text("jobs", &left.jobs.len().to_string(), &right.jobs.len().to_string(), Finding::Forbids)];
@@ -22,9 +22,9 @@ pub(super) fn all(left: &StorageInfo, right: &StorageInfo) -> Vec<Check> {
     all
 }
 
-/// What makes two storage jobs the same test.
+/// The conditions that make two storage jobs the same test.
 fn job_shape(from: &StorageJob, to: &StorageJob) -> Vec<Check> {
-    // A job of another tool's output may not say how deep or wide it was.
+    // Another tool's output may not contain the depth or number of clones.
     let known = |count: u64| match count {
         0 => String::new(),
         count => count.to_string(),
@@ -43,7 +43,7 @@ fn job_shape(from: &StorageJob, to: &StorageJob) -> Vec<Check> {
     ]
 }
 
-/// Options in [`job_shape`] already.
+/// Options that [`job_shape`] covers.
 const SHAPE: [&str; 7] = ["rw", "readwrite", "bs", "iodepth", "numjobs", "size", "ioengine"];
 
 /// The other options in which two storage jobs differ.

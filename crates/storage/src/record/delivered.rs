@@ -1,11 +1,11 @@
-//! What a storage probe delivered, in units that have a price.
+//! The performance that a storage probe delivered, in units that have a price.
 
 use crate::record::info::StorageGroup;
 use assay_measure::kind::{Delivered, FELL};
 use assay_measure::record::Figure;
 use assay_measure::units::thousands;
 
-/// The best of a probe's groups, each at the level it ended at: a burst that was spent is not delivered.
+/// The best of a probe's groups, each at its final level: an exhausted burst does not count.
 pub(super) fn of(groups: &[StorageGroup]) -> Delivered {
     let mut notes = Vec::new();
     let factors: Vec<f64> = groups.iter().map(|group| sustained(group, &mut notes, groups.len())).collect();
@@ -51,7 +51,7 @@ pub(super) fn of(groups: &[StorageGroup]) -> Delivered {
     }
 }
 
-/// Share of a group's mean that its last level is, where it fell; 1 else.
+/// The last level of a group as a share of its mean if it fell, otherwise 1.
 fn sustained(group: &StorageGroup, notes: &mut Vec<String>, groups: usize) -> f64 {
     let mean: f64 = group.ways.iter().filter_map(|row| row.ios_per_s.value()).sum();
     let last = group.levels.last().and_then(|level| level.median.value());

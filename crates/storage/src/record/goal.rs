@@ -1,11 +1,11 @@
-//! What a job that searched a depth for a latency found (`latency_target`).
+//! The result of a job's search for a depth that meets a latency (`latency_target`).
 
 use crate::readings::{CloneReading, JobReading};
 use crate::record::info::{StorageJob, StorageSearch};
 use assay_measure::record::Figure;
 use assay_measure::units::{fixed, thousands};
 
-/// The search of a job, where it has one.
+/// The search of a job, if it has one.
 pub(super) fn search(job: &JobReading, clones: &[&CloneReading]) -> Option<StorageSearch> {
     let goal = job.latency_goal()?;
     let found = || clones.iter().filter_map(|clone| clone.search);
@@ -37,19 +37,19 @@ pub(super) fn search(job: &JobReading, clones: &[&CloneReading]) -> Option<Stora
 }
 
 impl StorageJob {
-    /// I/Os in flight at most, over all clones: those asked for, or those that a search came to. 0 is unknown.
+    /// Maximum number of I/Os in flight over all clones: as requested, or as found by a search. 0 if unknown.
     #[must_use]
     pub fn in_flight_most_count(&self) -> u64 {
         match &self.search {
             Some(search) => search.depths_count.iter().sum(),
-            // Trims are done one at a time.
+            // Trims are issued one at a time.
             None if ["trim", "randtrim"].contains(&self.rw.as_str()) => self.numjobs_count.max(1),
             None => self.iodepth_count * self.numjobs_count.max(1),
         }
     }
 }
 
-/// What it came to, in one sentence.
+/// The result of the search in one sentence.
 pub(super) fn sentence(search: &StorageSearch) -> String {
     let number = |figure: &Figure| figure.value().map_or_else(String::new, |value| format!("{value}"));
     let goal = format!(

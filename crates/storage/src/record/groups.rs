@@ -1,4 +1,4 @@
-//! Report groups: jobs that ran side by side, taken together, and how they went over time.
+//! Report groups: jobs that ran concurrently, combined, and their course over time.
 
 use super::analysis::{self, Second, variation};
 use super::options::goes;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 const NS_PER_S: f64 = 1e9;
 const MIB: f64 = 1_048_576.0;
-/// A second that is shorter than this share of one is not a sample.
+/// A second shorter than this share is not a sample.
 const WHOLE: f64 = 0.9;
 
 pub(super) fn groups(readings: &StorageReadings) -> Vec<StorageGroup> {
@@ -25,7 +25,7 @@ fn whole(readings: &StorageReadings, id: u32) -> Vec<&SecondReading> {
     seconds.filter(|second| second.group == id && second.length_ns as f64 >= WHOLE * NS_PER_S).collect()
 }
 
-/// A rate fixes how many I/Os there are, so only the response can change.
+/// Whether a rate fixes the number of I/Os, so that only the response can change.
 fn rated(readings: &StorageReadings, id: u32) -> bool {
     let mut jobs = readings.jobs.iter().filter(|job| job.group == id);
     jobs.all(|job| job.label.rate_iops.iter().any(Option::is_some))
@@ -40,7 +40,7 @@ fn group(readings: &StorageReadings, id: u32) -> StorageGroup {
             let (reads, writes) = goes(&job.label.rw);
             way == Way::Trim.index() || [reads, writes][way.min(1)]
         });
-        // A target of the group needs one of every job that goes this way.
+        // The group has a target only if every job of this direction has one.
         let all: Option<Vec<f64>> =
             rates.map(|job| Some(job.label.rate_iops[way]? * f64::from(job.label.numjobs.max(1)))).collect();
         *target = all.filter(|all| !all.is_empty()).map(|all| all.iter().sum());
@@ -141,7 +141,7 @@ fn spread(values: &[f64]) -> StorageSpread {
     }
 }
 
-/// First against last quarter and the spread; changes of level are added by who found them.
+/// First against last quarter and the spread; the analysis adds changes of level.
 fn steadiness(iops: &[f64]) -> Steadiness {
     let quarter = iops.len() / 4;
     let enough = |figure: Figure| match quarter {
@@ -160,7 +160,7 @@ fn steadiness(iops: &[f64]) -> Steadiness {
     }
 }
 
-/// Time with a request at the busiest device over the group's time.
+/// Time with a request at the busiest device relative to the group's time.
 fn busy(whole: &[&SecondReading]) -> Figure {
     let elapsed_ns: u64 = whole.iter().map(|second| second.length_ns).sum();
     let names: BTreeSet<&str> =

@@ -1,4 +1,4 @@
-//! The first things to know of a storage probe: its jobs, their rates and slow ones, whether its level held.
+//! The headline of a storage probe: its jobs, their rates and slow I/Os, and whether the level was steady.
 
 use super::goal;
 use crate::record::info::{StorageInfo, StorageJob, StorageWay};
@@ -8,7 +8,7 @@ use assay_measure::plain::shell_word;
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, shorten};
 
-/// Groups whose rates are shown.
+/// Maximum number of groups whose rates are shown.
 const GROUPS: usize = 4;
 
 /// The headline of a probe.
@@ -24,9 +24,9 @@ pub(super) fn of(record: &Record, info: &StorageInfo) -> Headline {
     }
 }
 
-/// Seconds that vary by more of their mean have no level to be steady at.
+/// If seconds vary by more than this share of their mean, there is no steady level.
 const SCATTERED: f64 = 0.2;
-/// Shares above these are of something that has no more to give, %.
+/// A resource used above this share is exhausted, %.
 const USED_UP_PCT: f64 = 95.0;
 
 fn limit(record: &Record, info: &StorageInfo) -> Limit {
@@ -62,7 +62,7 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
     device(info)
 }
 
-/// A depth that was searched is what the latency allows, or all that was asked for.
+/// The limit of a search for a depth: the latency goal, or the requested depth.
 fn goal_limit(info: &StorageInfo) -> Option<Limit> {
     let kept = |job: &&StorageJob| job.search.as_ref().is_some_and(|search| search.attained);
     let job = info.jobs.iter().find(kept)?;
@@ -83,10 +83,10 @@ fn goal_limit(info: &StorageInfo) -> Option<Limit> {
     })
 }
 
-/// The device, and whether more requests in flight could bring more.
+/// The device as the limit, and whether more requests in flight could raise the rate.
 fn device(info: &StorageInfo) -> Limit {
     let busy = info.disks.iter().filter_map(|disk| disk.busy_pct.value());
-    // Groups run one after the other, the jobs of one together.
+    // Groups run one after another, the jobs of a group concurrently.
     let of_group = |number: u32| -> f64 {
         let jobs = info.jobs.iter().filter(|job| job.group == number);
         jobs.filter_map(|job| job.in_flight_mean_count.value()).sum()
@@ -126,7 +126,7 @@ fn next(record: &Record, info: &StorageInfo) -> Vec<Next> {
     ]
 }
 
-/// fio's words as they were given; nothing where a job file gave some of them.
+/// The options as given; empty if some came from a job file.
 fn rerun_command(record: &Record) -> String {
     let given = given(record);
     if given.is_empty() || given.len() < record.plan.settings.len() {
@@ -158,7 +158,7 @@ fn tested(info: &StorageInfo) -> String {
                 (rw, "") => rw.to_owned(),
                 (rw, sizes) => format!("{rw} of {sizes}"),
             };
-            // Some formats of other tools tell nothing of it.
+            // Some formats of other tools do not contain it.
             let told: Vec<String> = [what, depth].into_iter().filter(|word| !word.is_empty()).collect();
             if told.is_empty() {
                 format!("{} (access, block size and depth are unknown)", job.name)
@@ -174,12 +174,12 @@ fn tested(info: &StorageInfo) -> String {
     format!("The bare storage, without a database: {}{more}.", jobs.join(", "))
 }
 
-/// The 99th percentile that says most of how long a request took, with its unit and name.
+/// The 99th percentile that best describes how long a request took, with its unit and name.
 fn slow(way: &StorageWay) -> (&Figure, &'static str) {
     let all = [
         (&way.response.us_p99, "us p99"),
         (&way.lat.us_p99, "us p99"),
-        // What is known of other tools: without the time to submit.
+        // For other tools: without the time to submit.
         (&way.clat.us_p99, "us p99 (clat)"),
     ];
     let known = all.into_iter().find(|(figure, _)| figure.value().is_some());

@@ -1,35 +1,35 @@
-//! The storage probe in a record.
+//! The storage part of a record.
 
 use assay_measure::figures::figures;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::{DiskRow, Figure, Part, Steadiness};
 use assay_measure::snapshot::SettingLine;
 
-/// What `assay io` measured. Layer of every latency and rate: `syscall`, that is between the
-/// preparation of a request and the reaping of its completion.
+/// What `assay io` measured. The layer of every latency and rate is `syscall`: from the preparation of a request to the
+/// reaping of its completion.
 #[figures]
 pub struct StorageInfo {
     /// `syscall`.
     pub layer: String,
-    /// Jobs as asked for, in order.
+    /// Jobs as requested, in order.
     pub jobs: Vec<StorageJob>,
-    /// Report groups: jobs that ran side by side, taken together.
+    /// Report groups: jobs that ran concurrently, combined.
     pub groups: Vec<StorageGroup>,
-    /// What was done to files and devices before the jobs; no figure of theirs contains it.
+    /// Preconditioning of files and devices before the jobs; none of their figures contains it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub precondition: Vec<StoragePrecondition>,
     /// The devices below the files over the whole run, whoever used them.
     pub disks: Vec<DiskRow>,
     /// How the disks' figures compare with ours.
     pub devices: StorageDevices,
-    /// CPU of the whole process over all I/Os of the run.
+    /// CPU time of the whole process divided by all I/Os of the run.
     pub process_cpu_us_per_io: Figure,
-    /// How the bytes reached the device, judged by the file system and by what the device counted,
-    /// not by a successful open.
+    /// How the bytes reached the device, judged by the file system and by the device's counters, not by a successful
+    /// open.
     pub io_mode_achieved: String,
 }
 
-/// One job: its clones taken together.
+/// One job, with its clones combined.
 #[figures]
 pub struct StorageJob {
     /// `--name` or the section.
@@ -38,96 +38,96 @@ pub struct StorageJob {
     pub group: u32,
     /// `randread`, ...
     pub rw: String,
-    /// Achieved engine.
+    /// The engine in use.
     pub ioengine: String,
-    /// I/Os kept in flight per clone, as asked for.
+    /// I/Os kept in flight per clone, as requested.
     pub iodepth_count: u64,
     /// Clones.
     pub numjobs_count: u64,
     /// `8 KiB`, `4 KiB-64 KiB`, `(R) 4 KiB (W) 8 KiB`.
     pub block_sizes: String,
-    /// Options with their origin: `global`, `job`, or `effective` for values echoed after resolving.
+    /// Options with their origin: `global`, `job`, or `effective` for values after resolving.
     pub options: Vec<SettingLine>,
     /// Paths of its files.
     pub files: Vec<String>,
-    /// Region over all files.
+    /// Bytes of its region in all files.
     pub region_bytes: u64,
-    /// `per I/O` or `per batch`: at what grain instants were taken.
+    /// `per I/O` or `per batch`: how often times were taken.
     pub timing: String,
-    /// What the ring obtained.
+    /// Features that the ring obtained.
     pub features: Vec<String>,
-    /// What it was refused, and why.
+    /// Features that the kernel refused, and why.
     pub refused: Vec<StorageRefusal>,
     /// Seed of its random streams.
     pub seed: u64,
-    /// The longest clone, from its first measured instant to its end, s.
+    /// Runtime of the longest clone, from its first measured time to its end, s.
     pub runtime_s: Figure,
-    /// Reads, writes, trims; directions never used are absent.
+    /// Reads, writes, trims; unused directions are absent.
     pub ways: Vec<StorageWay>,
-    /// `fsync` and `fdatasync`, from the call to its end.
+    /// `fsync` and `fdatasync`, from the start of the call to its end.
     pub sync: StorageLatency,
-    /// What the driver cost.
+    /// CPU cost of the driver.
     pub cpu: StorageCpu,
-    /// Mean I/Os in flight, counted at each change and apart from all latencies.
+    /// Mean I/Os in flight, counted at each change independently of the latencies.
     pub in_flight_mean_count: Figure,
-    /// Mean I/Os in flight that Little's law gives: IOPS x mean lat.
+    /// Mean I/Os in flight by Little's law: IOPS x mean lat.
     pub little_count: Figure,
-    /// I/Os that failed and were passed over.
+    /// I/Os that failed without ending the job.
     pub errors_count: u64,
-    /// What ended clones early: `clone 3: Input/output error (5)`.
+    /// Errors that ended clones early: `clone 3: Input/output error (5)`.
     pub errors: Vec<String>,
     /// Blocks that were read back and verified.
     pub verified_ios_count: u64,
-    /// Steady state, where it was asked for.
+    /// Steady state, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steady: Option<StorageSteady>,
-    /// The search for a depth that keeps a latency, where it was asked for.
+    /// The search for a depth that meets a latency, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<StorageSearch>,
-    /// What has to be said beside its figures, in sentences.
+    /// Notes on its figures, in sentences.
     pub notes: Vec<String>,
 }
 
-/// A feature that was asked for, or would have helped, and was refused.
+/// A feature that was refused although it was requested or would have helped.
 #[figures]
 #[derive(Eq)]
 pub struct StorageRefusal {
     /// `IORING_SETUP_IOPOLL`, `registered buffers`, ...
     pub feature: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// How files or devices were brought into the state of long use.
+/// The preconditioning of files or devices.
 #[figures]
 pub struct StoragePrecondition {
-    /// The job that asked for it.
+    /// The job that requested it.
     pub job: String,
     /// `fill` or `snia`.
     pub method: String,
-    /// Paths that were written over.
+    /// Paths that were overwritten.
     pub files: Vec<String>,
-    /// Bytes of them that were written over.
+    /// How many of their bytes were overwritten.
     pub written_over_bytes: u64,
     /// How often they were filled from end to end.
     pub fills_count: u32,
     /// Rate of each fill, 2^20 bytes per second.
     pub fill_mib_per_s: Vec<Figure>,
-    /// Block of the random writes.
+    /// Block size of the random writes.
     pub block_bytes: u64,
     /// Length of a round of random writes, s.
     pub round_s: Figure,
     /// Writes per second of each round.
     pub round_ios_per_s: Vec<Figure>,
-    /// Last rounds that are judged.
+    /// Number of last rounds that are judged.
     pub window_rounds_count: u32,
-    /// They were alike; always so for `fill`.
+    /// Whether they were alike; always true for `fill`.
     pub attained: bool,
-    /// Largest less smallest of the window over its mean, percent.
+    /// Largest minus smallest round of the window, percent of its mean.
     pub excursion_pct: Figure,
-    /// Rise of the fitted line over the window over its mean, percent.
+    /// Rise of the fitted line over the window, percent of its mean.
     pub slope_pct: Figure,
-    /// All of it, s.
+    /// Total time, s.
     pub elapsed_s: Figure,
 }
 
@@ -136,13 +136,13 @@ pub struct StoragePrecondition {
 pub struct StorageWay {
     /// `read`, `write` or `trim`.
     pub way: String,
-    /// I/Os that ended well.
+    /// I/Os that succeeded.
     pub ios_count: u64,
     /// Bytes they moved.
     pub moved_bytes: u64,
-    /// I/Os that moved less than asked.
+    /// I/Os that moved less than requested.
     pub short_ios_count: u64,
-    /// What the rates divide by: the longest clone's time in this direction, s.
+    /// The divisor of the rates: the longest clone's time in this direction, s.
     pub runtime_s: Figure,
     /// I/Os per second.
     pub ios_per_s: Figure,
@@ -150,7 +150,7 @@ pub struct StorageWay {
     pub mb_per_s: Figure,
     /// Bytes per second, 2^20.
     pub mib_per_s: Figure,
-    /// I/Os per second asked for; n/a without a rate.
+    /// Requested I/Os per second; n/a without a rate.
     pub target_ios_per_s: Figure,
     /// The headline: from the preparation of a request to its reaping.
     pub lat: StorageLatency,
@@ -158,7 +158,7 @@ pub struct StorageWay {
     pub clat: StorageLatency,
     /// From the preparation to the return of the call that submitted.
     pub slat: StorageLatency,
-    /// From the instant at which a request was due to its reaping; n/a without a rate.
+    /// From the time a request was due to its reaping; n/a without a rate.
     pub response: StorageLatency,
 }
 
@@ -200,18 +200,18 @@ pub struct StorageLatency {
     /// Largest, us.
     #[serde(alias = "max_us")]
     pub us_max: Figure,
-    /// All of it.
+    /// The whole distribution.
     pub hist_ns: Histogram,
 }
 
-/// What driving the I/O cost.
+/// CPU cost of driving the I/O.
 #[figures]
 pub struct StorageCpu {
     /// User time of the clones per I/O, us.
     pub user_us_per_io: Figure,
     /// Kernel time of the clones per I/O, us.
     pub system_us_per_io: Figure,
-    /// User and kernel time over the clones' time, 0..100.
+    /// User and kernel time relative to the clones' time, 0..100.
     pub thread_cpu_pct: Figure,
     /// The busiest clone's share of a CPU, 0..100.
     pub thread_cpu_max_pct: Figure,
@@ -223,27 +223,27 @@ pub struct StorageCpu {
     pub major_faults_count: u64,
 }
 
-/// The search of a job for the highest depth that keeps a latency (`latency_target`). The figures of the job are of one window at
-/// that depth, unless `adapts`.
+/// The search of a job for the highest depth that meets a latency (`latency_target`). The figures of the job are of one
+/// window at that depth, unless `adapts`.
 #[figures]
 pub struct StorageSearch {
-    /// The latency to be kept, us.
+    /// The latency goal, us.
     pub target_us: Figure,
     /// How long each depth was tried, s.
     pub window_s: Figure,
-    /// Share of the I/Os that had to keep it, percent.
+    /// Percentage of the I/Os that had to meet it.
     pub percentile_pct: Figure,
-    /// The depth was adapted to the end, and all of it measured (`latency_run`).
+    /// Whether the depth was adapted until the end and everything was measured (`latency_run`).
     pub adapts: bool,
-    /// Depth of each clone at the end.
+    /// Final depth of each clone.
     pub depths_count: Vec<u64>,
-    /// Windows that were judged before, of the clone that needed most.
+    /// Number of windows judged before the measurement, for the clone that needed most.
     pub windows_count: u64,
-    /// Time spent before what was measured, of the clone that needed most, s.
+    /// Time spent before the measurement, for the clone that needed most, s.
     pub searched_s: Figure,
-    /// Share of the measured I/Os that kept the target, percent.
+    /// Percentage of the measured I/Os that met the target.
     pub within_target_pct: Figure,
-    /// That share is large enough.
+    /// Whether that percentage is high enough.
     pub attained: bool,
 }
 
@@ -252,7 +252,7 @@ pub struct StorageSearch {
 pub struct StorageSteady {
     /// As given: `iops:0.3%`, `bw_slope:1`, ...
     pub criterion: String,
-    /// The criterion was met.
+    /// Whether the criterion was met.
     pub attained: bool,
     /// Window, s.
     pub window_s: u64,
@@ -270,44 +270,44 @@ pub struct StorageSteady {
     pub window_kib_per_s: Vec<u64>,
 }
 
-/// Jobs of one report group together.
+/// The jobs of one report group, combined.
 #[figures]
 pub struct StorageGroup {
     /// From 0.
     pub group: u32,
     /// Names of its jobs.
     pub jobs: Vec<String>,
-    /// Both directions used, merged over its clones.
+    /// The directions used, merged over its clones.
     pub ways: Vec<StorageWay>,
-    /// Bytes per second of whole, synchronised seconds, MiB/s: fio's own figures of a group add up
-    /// each clone's extremes, which no instant ever saw.
+    /// Bytes per second in whole, synchronised seconds, MiB/s. fio's own group figures add up each clone's extremes,
+    /// which never occurred at the same time.
     pub bw_total_mib_per_s: StorageSpread,
     /// I/Os per second of the same seconds.
     pub iops_total_per_s: StorageSpread,
-    /// How steady it was over those seconds; its change points are those of `changes`.
+    /// Steadiness over those seconds; its change points are those of `changes`.
     pub steadiness: Steadiness,
-    /// What was looked at for changes: `IOPS`, or `response latency` where a rate fixes the IOPS.
+    /// The analysed quantity: `IOPS`, or `response latency` if a rate fixes the IOPS.
     pub analysed: String,
-    /// Why nothing could be said of changes, if so.
+    /// Why changes could not be analysed, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_analysed: Option<String>,
     /// Changes of level, in order.
     pub changes: Vec<StorageChange>,
-    /// Levels between them: one more than the changes, none where nothing was analysed.
+    /// Levels between them: one more than the changes, or none without an analysis.
     pub levels: Vec<StorageLevel>,
-    /// Rise of a straight line over the group's time as a share of the mean, where the series drifts
-    /// rather than steps; n/a otherwise.
+    /// Rise of a straight line over the group's time as a share of the mean, if the series drifts rather than steps;
+    /// n/a otherwise.
     pub drift_ratio: Figure,
-    /// Seconds from stall to stall where throughput dips periodically; n/a otherwise.
+    /// Seconds between stalls if throughput dips periodically; n/a otherwise.
     pub stall_period_s: Figure,
-    /// Share of time with a request at the busiest device, over the group's seconds, 0..100.
+    /// Share of the group's seconds with a request at the busiest device, 0..100.
     pub device_busy_pct: Figure,
 }
 
 /// Mean and spread of per-second figures.
 #[figures]
 pub struct StorageSpread {
-    /// Seconds looked at.
+    /// Number of seconds.
     pub samples_count: u64,
     /// Smallest second.
     pub min: Figure,
@@ -317,18 +317,18 @@ pub struct StorageSpread {
     pub mean: Figure,
     /// Sample standard deviation.
     pub stddev: Figure,
-    /// Standard deviation over mean.
+    /// Standard deviation divided by the mean.
     pub variation_ratio: Figure,
 }
 
 /// A change of level in the per-second series.
 #[figures]
 pub struct StorageChange {
-    /// End of the last second of the level before, s since the group's first measured instant.
+    /// End of the last second of the level before, s since the group's first measured time.
     pub at_s: Figure,
-    /// Level after over level before, medians.
+    /// Median of the level after divided by that of the level before.
     pub ratio: Figure,
-    /// Probability of such a difference where nothing changes, by bootstrap; an upper bound.
+    /// Probability of such a difference without a change, by bootstrap; an upper bound.
     pub chance_ratio: Figure,
     /// Bytes read until then.
     pub read_bytes: u64,
@@ -336,10 +336,10 @@ pub struct StorageChange {
     pub written_bytes: u64,
 }
 
-/// A stretch between changes.
+/// A level between two changes.
 #[figures]
 pub struct StorageLevel {
-    /// Its begin, s.
+    /// Its start, s.
     pub from_s: Figure,
     /// Its end, s.
     pub to_s: Figure,
@@ -347,11 +347,11 @@ pub struct StorageLevel {
     pub median: Figure,
     /// Median bytes per second, MiB.
     pub mib_per_s: Figure,
-    /// Standard deviation over mean of its seconds.
+    /// Standard deviation of its seconds divided by the mean.
     pub variation_ratio: Figure,
 }
 
-/// The devices beside our own counts. Reported, never asserted: others use a device too, and what goes
+/// The devices' counters beside our own. Reported, never asserted: others may use the device too, and data that goes
 /// through the page cache reaches it at another time or never.
 #[figures]
 pub struct StorageDevices {
@@ -359,13 +359,13 @@ pub struct StorageDevices {
     pub job_read_bytes: u64,
     /// Bytes the devices delivered.
     pub device_read_bytes: Figure,
-    /// Device over job.
+    /// Device bytes divided by job bytes.
     pub read_ratio: Figure,
     /// Bytes the jobs wrote.
     pub job_write_bytes: u64,
-    /// Bytes the devices took.
+    /// Bytes the devices received.
     pub device_write_bytes: Figure,
-    /// Device over job.
+    /// Device bytes divided by job bytes.
     pub write_ratio: Figure,
 }
 

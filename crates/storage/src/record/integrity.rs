@@ -1,7 +1,7 @@
-//! What must hold in the readings of a storage probe, evaluated on every run.
+//! Identities that the readings of a storage probe must satisfy, checked on every run.
 //!
-//! Each rule is judged for every job or group it applies to; the one furthest off stands for all
-//! and is named. Listed with their reasons in docs/design/io-record.md.
+//! Each rule is judged for every job or group to which it applies; the one that is furthest off represents all and is
+//! named. docs/design/io-record.md lists them with their reasons.
 
 use super::options::Options;
 use super::rows::{ios_of, ways};
@@ -9,9 +9,9 @@ use crate::readings::{CloneReading, DIRECTIONS, JobReading, StorageReadings, Way
 use assay_measure::identity::{IdentityRule, Scope, Side};
 use assay_measure::record::{Identity, Truth};
 
-/// Little's law must hold within this share.
+/// Maximum relative deviation from Little's law.
 const LITTLE: f64 = 0.02;
-/// A kernel that accounts CPU by ticks may give a clone this much too much, ns.
+/// A kernel that accounts CPU time by ticks may credit a clone with this much too much, ns.
 const TICKS_NS: f64 = 20e6;
 
 /// A job with its clones.
@@ -23,7 +23,7 @@ struct StorageJob<'a> {
     ways: [WayReading; DIRECTIONS],
 }
 
-/// One verdict and how far it is off, as a share of what is allowed or of the sides.
+/// One verdict and its deviation, relative to the tolerance or to the two sides.
 type Verdict = (String, Identity);
 
 /// All rules, in order.
@@ -75,7 +75,7 @@ fn job(readings: &StorageReadings, at: usize) -> StorageJob<'_> {
     }
 }
 
-/// The verdict that stands for all: the violated one furthest off, else one that holds, else n/a.
+/// The verdict that represents all: the violated one with the largest deviation, else one that holds, else n/a.
 fn worst(rule: IdentityRule, verdicts: Vec<Verdict>) -> Identity {
     let rank = |identity: &Identity| match &identity.ok {
         Truth::Violated => 2,
@@ -107,7 +107,7 @@ impl StorageJob<'_> {
         runtimes.fold(0.0, f64::max)
     }
 
-    /// I/Os that can be under way at an end of the measured time.
+    /// I/Os that can be in flight at a border of the measured time.
     fn at_the_ends(&self) -> f64 {
         self.options.depth() as f64 * self.clones.len() as f64
     }
@@ -119,7 +119,7 @@ impl StorageJob<'_> {
     }
 }
 
-/// IO1: of each kind of latency that was taken.
+/// IO1: for each kind of latency that was taken.
 fn counted(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     let label = &job.reading.label;
     let ios = job.sum(|way| way.ios);
@@ -128,7 +128,7 @@ fn counted(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
         (!label.no_clat, job.sum(|way| way.clat.histogram.count())),
         (
             !label.no_slat && !label.synchronous,
-            // A trim has none: it is submitted and ended by one call.
+            // A trim has none: one call submits and completes it.
             job.sum(|way| way.slat.histogram.count()) + job.ways[Way::Trim.index()].ios as f64,
         ),
     ];
@@ -152,7 +152,7 @@ fn parts(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     rule.compare(Ok(job.sum(|way| way.lat.histogram.sum_ns())), Ok(slat + clat))
 }
 
-/// IO3, where a direction has one block size.
+/// IO3, for directions with a single block size.
 fn bytes(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     let (mut lhs, mut rhs) = (0.0, 0.0);
     for (way, (least, most)) in job.ways.iter().zip(job.reading.label.block_bytes) {
@@ -190,7 +190,7 @@ fn seconds(readings: &StorageReadings) -> Identity {
     worst(rule, groups.into_iter().map(verdict).collect())
 }
 
-/// IO5: what was under way at the ends, failed or was verified may be missing on one side.
+/// IO5: I/Os in flight at the borders, failed or verified ones may be missing on one side.
 fn depths(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     let counted: u64 = job.clones.iter().flat_map(|clone| clone.depths).sum();
     let verified: u64 = job.clones.iter().map(|clone| clone.verified_ios).sum();
@@ -202,7 +202,7 @@ fn depths(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     rule.tolerating(allowed).compare(lhs, Ok(job.sum(|way| way.ios)))
 }
 
-/// IO6: each clone may have begun and ended between two syncs, and may end with one.
+/// IO6: each clone may have started and ended between two syncs, and may end with one.
 fn syncs(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     let every = |name: &str| job.options.number(&[name]).filter(|n| *n > 0);
     let every = match (every("fsync"), every("fdatasync")) {
@@ -216,7 +216,7 @@ fn syncs(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     rule.tolerating(allowed).compare(Ok(syncs as f64), Ok(writes / every))
 }
 
-/// IO7: both sides are means over the same time, from counters kept apart.
+/// IO7: both sides are means over the same time, from independent counters.
 fn little(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     let lat = |way: &WayReading| {
         if way.lat.histogram.is_empty() { way.clat.histogram.sum_ns() } else { way.lat.histogram.sum_ns() }
@@ -228,12 +228,12 @@ fn little(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
         return rule.unknown("not taken");
     }
     let expected = job.sum(lat) / runtime_ns;
-    // Latencies of what was under way at the begin reach back before it.
+    // Latencies of I/Os in flight at the start reach back before it.
     let border = job.at_the_ends() * (job.sum(lat) / ios.max(1.0)) / runtime_ns;
     rule.tolerating(LITTLE * expected + border).compare(Ok(in_flight_ns / runtime_ns), Ok(expected))
 }
 
-/// IO8: also the check that the depth asked for was reached.
+/// IO8: also checks that the requested depth was reached.
 fn saturated(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     if let Err(why) = job.options.saturating() {
         return rule.unknown(why);
@@ -242,7 +242,7 @@ fn saturated(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     if lat_ns == 0.0 {
         return rule.unknown("lat was not taken");
     }
-    // Each clone over its own time: they need not begin and end together.
+    // Each clone over its own time: clones need not start and end together.
     let clones = job.clones.iter().filter(|clone| clone.runtime_ns > 0);
     let found: f64 = clones
         .map(|clone| {
@@ -256,7 +256,7 @@ fn saturated(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     rule.tolerating(LITTLE * asked + border).compare(Ok(found), Ok(asked))
 }
 
-/// IO9, where a rate was asked for.
+/// IO9, if a rate was requested.
 fn responses(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     let rated = || job.ways.iter().filter(|way| way.response.is_some());
     if rated().next().is_none() {
@@ -278,7 +278,7 @@ fn cpu(job: &StorageJob<'_>, rule: IdentityRule) -> Identity {
     rule.tolerating(allowed).compare(Ok(of(|clone| clone.user_ns + clone.system_ns) as f64), Ok(runtime_ns))
 }
 
-/// IO11: the clones are threads of the process, in ns.
+/// IO11: the clones are threads of the process; in ns.
 fn process(readings: &StorageReadings) -> Identity {
     let clones = readings.clones.iter();
     let clones_ns: u64 = clones.map(|clone| clone.user_ns + clone.system_ns).sum();

@@ -1,16 +1,16 @@
-//! Whether requests of several sizes show two limits.
+//! Decides whether requests of several sizes show two limits.
 
 use super::info::{StorageGroup, StorageInfo};
 use assay_measure::record::{Advice, Record};
 use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, size, thousands};
 
-/// Rates within this part of each other are the same.
+/// Rates that differ by at most this share are the same.
 const SAME: f64 = 0.05;
-/// Sizes this far apart are different sizes.
+/// Sizes that differ by this factor are different.
 const APART: f64 = 1.8;
 
-/// Requests of one size in one direction, and how many of them there were.
+/// The rate of requests of one size in one direction.
 #[derive(Clone, Copy, Debug)]
 struct Point {
     request_bytes: f64,
@@ -23,7 +23,7 @@ impl Point {
     }
 }
 
-/// The groups of all.
+/// The groups of all records.
 pub(super) fn groups(records: &[&Record]) -> Vec<StorageGroup> {
     let parts = records.iter().filter_map(|record| record.parts.get::<StorageInfo>());
     parts.flat_map(|info| info.groups).collect()
@@ -32,13 +32,13 @@ pub(super) fn groups(records: &[&Record]) -> Vec<StorageGroup> {
 /// Rates of requests of one direction.
 fn points(groups: &[StorageGroup], way: &str) -> Vec<Point> {
     let of_group = |group: &StorageGroup| {
-        // Both directions at once share the device.
+        // Directions used at the same time share the device.
         let [row] = group.ways.as_slice() else {
             return None;
         };
         let ios = row.ios_per_s.value().filter(|ios| *ios > 0.0 && row.way == way)?;
         let bytes = match row.ios_count {
-            // An import has rates alone.
+            // An imported result has only rates.
             0 => row.mb_per_s.value()? * 1e6 / ios,
             count => row.moved_bytes as f64 / count as f64,
         };

@@ -1,17 +1,17 @@
-//! The figures of a storage probe: of the whole, and of each job.
+//! The metrics of a storage probe: for the whole probe and for each job.
 
 use crate::record::info::{StorageInfo, StorageLatency, StorageWay};
 use assay_measure::record::metric::{Better, Group, lower, plain};
 use assay_measure::record::{Figure, Metric};
 
-/// All of them.
+/// All metrics.
 pub(super) fn all(info: &StorageInfo) -> Vec<Metric> {
     let mut all = primary(info);
     all.extend(jobs(info));
     all
 }
 
-/// The whole of a storage probe: its groups taken together, latency where there is but one.
+/// Metrics of the whole probe: its groups combined, latency only if there is a single group.
 fn primary(info: &StorageInfo) -> Vec<Metric> {
     let mut all = Vec::new();
     let [group] = info.groups.as_slice() else {
@@ -58,7 +58,7 @@ fn latencies(latency: &StorageLatency) -> [(&'static str, &Figure); 9] {
     ]
 }
 
-/// Statistics that exist from the submission on alone: fio's own percentiles leave the way to it out.
+/// Statistics that exist only from the submission on: fio's own percentiles exclude the time to submit.
 fn submitted_only(way: &StorageWay) -> Vec<(&'static str, &Figure)> {
     let pairs = latencies(&way.lat).into_iter().zip(latencies(&way.clat));
     pairs
@@ -67,11 +67,11 @@ fn submitted_only(way: &StorageWay) -> Vec<(&'static str, &Figure)> {
         .collect()
 }
 
-/// Of each job and direction.
+/// Metrics of each job and direction.
 fn jobs(info: &StorageInfo) -> Vec<Metric> {
     let mut all = Vec::new();
     for (i, job) in info.jobs.iter().enumerate() {
-        // Several jobs may have one name; from the second on their place tells them apart.
+        // Several jobs may share a name; from the second on, their position distinguishes them.
         let is_second = info.jobs[..i].iter().any(|other| other.name == job.name);
         let scope = if is_second { format!("{} {}", job.name, i + 1) } else { job.name.clone() };
         all.extend(job.search.as_ref().map(|search| Metric {

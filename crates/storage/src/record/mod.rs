@@ -1,8 +1,8 @@
-//! The storage probe's readers: fio's faces, and our own record with what follows from it.
+//! The outputs of the storage probe: fio's formats, and assay's own record with its conclusions.
 //!
-//! `fio` renders raw readings word for word where scripts and plotters read them. `build` turns
-//! them into the record; `native` is that record's part of fio's JSON, `section` what stands below
-//! fio's text. Rules: `advice`, `warnings`, `caps`, `limits`.
+//! `fio` prints raw readings exactly as scripts and plotters read them. `build` turns them into the record; `native` is
+//! that record's part of fio's JSON, `section` the text below fio's report. Rules: `advice`, `warnings`, `caps`,
+//! `limits`.
 
 mod advice;
 mod analysis;
@@ -46,7 +46,7 @@ use assay_measure::rule::Rule;
 use assay_measure::section::Sections;
 use info::StorageInfo;
 
-/// The kind of `assay io`, and of what other storage tools print.
+/// The record kind of `assay io`, and of results of other storage tools.
 #[derive(Debug)]
 pub struct Storage;
 
@@ -61,7 +61,7 @@ impl Kind for Storage {
         StorageInfo::NAME
     }
 
-    /// A tool that told sums alone, without jobs, is told like a workload.
+    /// A tool that reports only totals without jobs is shown like a workload.
     fn tells(&self, record: &Record) -> bool {
         record.import.is_none() || record.parts.get::<StorageInfo>().is_some()
     }
@@ -104,7 +104,7 @@ impl Kind for Storage {
 
     fn several(&self, records: &[&Record]) -> Vec<Advice> {
         let mut found: Vec<Advice> = settings_differ(records).into_iter().collect();
-        // A probe that ran all the sizes has said it itself.
+        // A probe that ran all the sizes has reported it itself.
         let mut said = records.iter().flat_map(|record| &record.advice);
         if !said.any(|advice| advice.id == "R11") {
             found.extend(limits::two_limits(&limits::groups(records)));
@@ -114,7 +114,7 @@ impl Kind for Storage {
 
     fn readable(&self, record: &Record) -> Result<(), serde_json::Error> {
         match record.import {
-            // What a tool printed may lack it.
+            // Another tool's result may lack it.
             Some(_) => record.parts.read::<StorageInfo>().map(drop),
             None => record.parts.require::<StorageInfo>(),
         }

@@ -1,15 +1,15 @@
-//! The one key that fio's JSON does not have: what fio leaves out.
+//! The one key of our JSON that fio's does not have: figures that fio leaves out.
 
 use crate::record::info::StorageInfo;
 use assay_measure::record::Record;
 use serde_json::{Value, json};
 
-/// The value of the JSON face's `native` key: the storage section of the record with what has to
-/// be said beside it. Everything `record.json` has of the probe but for run labels and settings.
+/// The value of the `native` key in the JSON output: the storage section of the record with its notes. It contains
+/// everything that `record.json` has on the probe, except for run labels and settings.
 #[must_use]
 pub fn native(record: &Record) -> Value {
     let part = |value: Result<Value, serde_json::Error>| {
-        // A record has only string keys and finite numbers: nothing here can fail to be a value.
+        // A record has only string keys and finite numbers, so conversion cannot fail.
         value.expect("a record is always a JSON value")
     };
     json!({

@@ -1,9 +1,9 @@
-//! The requests of a job, found by name among its options, and their results.
+//! Looks up options of a job by name, and derives facts from them.
 
 use crate::readings::{JobReading, StorageReadings};
 use crate::record::info::StorageDevices;
 
-/// Options of one job: its own before the global ones, the last of a name counts.
+/// Options of one job: its own come before the global ones, and the last of a name wins.
 #[derive(Clone, Copy)]
 pub(super) struct Options<'a> {
     readings: &'a StorageReadings,
@@ -15,7 +15,7 @@ impl<'a> Options<'a> {
         Self { readings, job }
     }
 
-    /// A value as typed, `1` for a bare flag; what was resolved counts before what was typed.
+    /// A value as typed, `1` for a bare flag; a resolved value takes precedence over a typed one.
     pub(super) fn get(self, names: &[&str]) -> Option<&'a str> {
         let resolved = names.iter().find_map(|name| self.job.effective.get(*name));
         if let Some(value) = resolved {
@@ -33,12 +33,12 @@ impl<'a> Options<'a> {
         self.get(names).is_some()
     }
 
-    /// A number as typed; `None` for what is absent or none.
+    /// A number as typed; `None` if it is absent or not a number.
     pub(super) fn number(self, names: &[&str]) -> Option<u64> {
         self.get(names)?.trim().parse().ok()
     }
 
-    /// A switch; `default` where it was not given.
+    /// A flag; `default` if it was not given.
     pub(super) fn on(self, names: &[&str], default: bool) -> bool {
         match self.get(names) {
             None => default,
@@ -46,13 +46,13 @@ impl<'a> Options<'a> {
         }
     }
 
-    /// The page cache is passed by, as far as the options go.
+    /// Whether the options bypass the page cache.
     pub(super) fn direct(self) -> bool {
         self.on(&["direct"], false) || !self.on(&["buffered"], true)
     }
 
-    /// Nothing but the device holds it back: no rate, pause, sync or check in between, no option that
-    /// lets the depth sink.
+    /// Checks that only the device limits the job: no rate, pause, sync or check in between, no option that lowers the
+    /// depth.
     pub(super) fn saturating(self) -> Result<(), &'static str> {
         let rated = self.job.label.rate_iops.iter().any(Option::is_some);
         let waits = [
@@ -87,7 +87,7 @@ impl<'a> Options<'a> {
         SYNCS.into_iter().any(|name| self.on(&[name], false))
     }
 
-    /// I/Os in flight per clone that the engine can have.
+    /// I/Os in flight per clone that the engine supports.
     pub(super) fn depth(self) -> u64 {
         if self.job.label.synchronous { 1 } else { u64::from(self.job.label.iodepth.max(1)) }
     }
@@ -100,12 +100,12 @@ pub(super) fn goes(rw: &str) -> (bool, bool) {
     (mixed || rw.contains("read"), writes)
 }
 
-/// Its offsets are random.
+/// Whether offsets are random.
 pub(super) fn is_random(rw: &str) -> bool {
     rw.starts_with("rand")
 }
 
-/// The value of a fact of the platform; `None` where it is n/a or absent.
+/// The value of a platform fact; `None` if it is n/a or absent.
 pub(super) fn fact<'a>(readings: &'a StorageReadings, name: &str) -> Option<&'a str> {
     let found = readings.facts.iter().find(|fact| {
         let bare = fact.name.strip_prefix("device_").unwrap_or(&fact.name);
@@ -114,18 +114,18 @@ pub(super) fn fact<'a>(readings: &'a StorageReadings, name: &str) -> Option<&'a 
     (!found.value.starts_with("n/a")).then_some(found.value.as_str())
 }
 
-/// The files lie in memory.
+/// Whether the files are in memory.
 pub(super) fn in_memory(readings: &StorageReadings) -> bool {
     fact(readings, "is_tmpfs") == Some("yes") || matches!(fact(readings, "fs_type"), Some("tmpfs" | "ramfs"))
 }
 
-/// No job's requests reach a file.
+/// Whether no job's requests reach a file.
 pub(super) fn no_file(readings: &StorageReadings) -> bool {
     let synthetic = |job: &JobReading| matches!(job.label.ioengine.as_str(), "null" | "nop");
     readings.jobs.iter().all(synthetic)
 }
 
-/// How the bytes went, in words.
+/// Describes how the bytes reached the device.
 pub(super) fn achieved(readings: &StorageReadings, devices: &StorageDevices) -> String {
     if no_file(readings) {
         return "none: the requests of this engine reach no file".to_owned();

@@ -1,4 +1,4 @@
-//! The readings of jobs added up, and as rows of the record.
+//! The combined readings of jobs, and their rows in the record.
 
 use super::info::{StorageLatency, StorageWay};
 use crate::readings::{CloneReading, DIRECTIONS, JobReading, LatencyReading, StorageReadings, Way, WayReading};
@@ -36,12 +36,12 @@ impl Missing {
     }
 }
 
-/// I/Os of a clone in all directions.
+/// Number of I/Os of a clone in all directions.
 pub(super) fn ios_of(clone: &CloneReading) -> u64 {
     clone.ways.iter().map(|way| way.ios).sum()
 }
 
-/// Merged directions of the clones that `is_it` picks, each with the longest runtime.
+/// Directions merged over the clones that `is_it` selects, each with the longest runtime.
 pub(super) fn ways(
     readings: &StorageReadings,
     is_it: impl Fn(&CloneReading) -> bool,
@@ -95,7 +95,7 @@ pub(super) fn way_rows(
     Way::ALL.into_iter().zip(ways).filter(|(_, (reading, _))| reading.ios > 0).map(row).collect()
 }
 
-/// A distribution as figures; `missing` says why an empty one is.
+/// A distribution as figures; `missing` is the reason for an empty one.
 pub(super) fn latency(latency: &LatencyReading, missing: Option<&str>) -> StorageLatency {
     let histogram: &Histogram = &latency.histogram;
     let reason = missing.unwrap_or("nothing counted");
@@ -119,7 +119,7 @@ pub(super) fn latency(latency: &LatencyReading, missing: Option<&str>) -> Storag
     }
 }
 
-/// ns as seconds.
+/// Converts ns to seconds.
 pub(super) fn seconds(ns: u64) -> Figure {
     Figure::decimal(ns as f64 / NS_PER_S)
 }

@@ -1,4 +1,4 @@
-//! The short section below fio's text: what fio leaves out, in about 25 lines.
+//! The short section below fio's text: figures that fio leaves out, in about 25 lines.
 
 use super::goal;
 use super::options::is_random;
@@ -8,12 +8,12 @@ use assay_measure::record::{Figure, Record, Truth};
 use assay_measure::section::{Sections, number, number_or_reason};
 use assay_measure::units::fixed;
 
-/// Most lines of warnings and advice; the rest is in the report.
+/// Maximum number of warnings and advice; the report has the rest.
 const MOST_SENTENCES: usize = 5;
-/// Most jobs with lines of their own.
+/// Maximum number of jobs with lines of their own.
 const MOST_JOBS: usize = 4;
 
-/// The section, beginning with its heading; empty for a record of another kind.
+/// The section with its heading; empty for a record of another kind.
 #[must_use]
 pub fn section(record: &Record) -> Sections {
     let Some(info) = &record.parts.get::<StorageInfo>() else {
@@ -36,7 +36,7 @@ pub fn section(record: &Record) -> Sections {
     page
 }
 
-/// Three significant digits of a microsecond figure, with its unit.
+/// A figure in microseconds with three significant digits and its unit.
 fn us(figure: &Figure) -> String {
     match figure.value() {
         Some(us) if us >= 10_000.0 => format!("{} ms", fixed(us / 1000.0, 1)),
@@ -114,7 +114,7 @@ fn latencies(page: &mut Sections, lead: &str, job: &StorageJob) {
     }
 }
 
-/// At what grain instants were taken, with what that costs.
+/// How often times were taken, and the effect of that.
 pub(crate) fn timing(job: &StorageJob) -> String {
     match job.timing.as_str() {
         "per batch" => "timestamps taken per batch (error: the time spent in a batch)".to_owned(),
@@ -124,7 +124,7 @@ pub(crate) fn timing(job: &StorageJob) -> String {
     }
 }
 
-/// The seed, and whether another run has it too.
+/// The seed, and whether other runs use it too.
 pub(crate) fn seed(job: &StorageJob) -> String {
     let mut given = job.options.iter().rev();
     let repeat = given.find(|option| option.name == "randrepeat");
@@ -136,7 +136,7 @@ pub(crate) fn seed(job: &StorageJob) -> String {
     }
 }
 
-/// What the ring obtained and was refused: `; ring: ...; refused: ... (why)`.
+/// Features that the ring obtained or was refused: `; ring: ...; refused: ... (why)`.
 pub(crate) fn ring(job: &StorageJob) -> String {
     let mut text = String::new();
     if !job.features.is_empty() {
@@ -231,7 +231,7 @@ fn sentences(page: &mut Sections, record: &Record, info: &StorageInfo) {
     }
 }
 
-/// What the jobs say beside their figures, each once; the first word may be a path.
+/// The notes of the jobs, each once; the first word may be a path.
 pub(crate) fn notes(info: &StorageInfo) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for job in &info.jobs {

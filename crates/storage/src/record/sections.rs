@@ -1,4 +1,4 @@
-//! The report of a storage probe from its record alone.
+//! The report of a storage probe, from its record alone.
 
 use super::goal;
 use super::section::{notes, ring, seed, timing};
@@ -58,7 +58,7 @@ pub(super) fn render(record: &Record, info: &StorageInfo) -> Sections {
     page
 }
 
-/// The sections that what another tool printed can fill.
+/// The sections that an imported result can fill.
 pub(super) fn imported(page: &mut Sections, info: &StorageInfo) {
     rates(page, info);
     latencies(page, info);
@@ -80,7 +80,7 @@ pub(super) fn imported(page: &mut Sections, info: &StorageInfo) {
     }
 }
 
-/// A count that is never 0 where it is known.
+/// A count that is never 0 if it is known.
 fn counted(count: u64) -> String {
     match count {
         0 => "n/a".to_owned(),
@@ -88,7 +88,7 @@ fn counted(count: u64) -> String {
     }
 }
 
-/// Groups as their tool summed them up.
+/// Group rates as the tool reported them.
 fn group_rates(page: &mut Sections, info: &StorageInfo) {
     page.heading("Groups");
     const TABLE: [Column; 5] =
@@ -446,7 +446,7 @@ fn devices(page: &mut Sections, info: &StorageInfo) {
     ));
 }
 
-/// Lat by powers of two of a microsecond.
+/// Distribution of lat by powers of two of a microsecond.
 fn histograms(page: &mut Sections, job: &StorageJob) {
     for way in &job.ways {
         if way.lat.count > 0 {
@@ -456,7 +456,7 @@ fn histograms(page: &mut Sections, job: &StorageJob) {
     }
 }
 
-/// The seconds; long runs are thinned to what a person reads, the CSV face has them all.
+/// The seconds; long runs are thinned for reading, the CSV output has them all.
 fn seconds(page: &mut Sections, record: &Record) {
     const MOST: usize = 60;
     let series = &record.series;

@@ -1,4 +1,4 @@
-//! The seconds of every group as the record's series, and so as CSV.
+//! The seconds of every group as the record's series, and thus as CSV.
 
 use crate::readings::{SecondReading, StorageReadings, Way};
 use assay_measure::histogram::Histogram;
@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 
 const NS_PER_S: f64 = 1e9;
 
-/// A row per second and group; `t_s` is since the group's first measured instant, the column
-/// `group` tells them apart. Directions nobody used have no columns.
+/// One row per second and group. `t_s` starts at the group's first measured time, and the column `group` identifies the
+/// group. Unused directions have no columns.
 pub(super) fn series(readings: &StorageReadings) -> Series {
     let seconds = &readings.seconds;
     let used = |way: &Way| seconds.iter().any(|second| second.ios[way.index()] > 0);
@@ -30,7 +30,7 @@ pub(super) fn series(readings: &StorageReadings) -> Series {
         series.metrics.insert(name, column);
     };
     add("group".to_owned(), &|s| u64::from(s.group).into());
-    // The last one of a group is as long as was left of it: its rates are those of that moment.
+    // The last second of a group may be shorter; its rates are over its actual length.
     add("length_s".to_owned(), &|s| Figure::decimal(s.length_ns as f64 / NS_PER_S));
     for way in ways {
         let (at, name) = (way.index(), way.name());
@@ -71,7 +71,7 @@ fn largest(latencies: &Histogram) -> Figure {
 /// A figure of one second.
 type OfSecond<'a> = &'a dyn Fn(&SecondReading) -> Figure;
 
-/// What a device did in each second.
+/// Adds the activity of a device in each second.
 fn device(name: &str, add: &mut dyn FnMut(String, OfSecond<'_>)) {
     type Of = fn(&DiskReading, f64) -> Figure;
     const NONE: &str = "no requests";

@@ -1,22 +1,22 @@
-//! What the rules of advice look at, and how they see it.
+//! The data that the rules of advice examine, with helpers.
 
 use super::info::{StorageGroup, StorageInfo, StorageLevel};
 use crate::readings::StorageReadings;
 use assay_measure::record::{Advice, Figure, Record};
 
-/// Seconds of a level vary by no more than this where something holds it.
+/// Maximum variation of the seconds of a level that something holds.
 pub(super) const FLAT: f64 = 0.02;
-/// Seconds that a level must last to be called sustained.
+/// Minimum duration of a level that counts as sustained.
 pub(super) const SUSTAINED_S: f64 = 5.0;
 
-/// What the rules see.
+/// The data for the rules.
 pub(super) struct View<'a> {
     pub(super) readings: &'a StorageReadings,
     pub(super) info: &'a StorageInfo,
     pub(super) record: &'a Record,
 }
 
-/// `Group 1 (a, b): ` where there are several groups.
+/// `Group 1 (a, b): ` if there are several groups.
 pub(super) fn lead(info: &StorageInfo, group: &StorageGroup) -> String {
     match info.groups.len() {
         1 => String::new(),
@@ -24,7 +24,7 @@ pub(super) fn lead(info: &StorageInfo, group: &StorageGroup) -> String {
     }
 }
 
-/// Findings that begin with this.
+/// Prefixes findings with this text.
 pub(super) fn led(lead: &str, found: impl IntoIterator<Item = Option<Advice>>) -> impl Iterator<Item = Advice> {
     found.into_iter().flatten().map(move |found| Advice { text: format!("{lead}{}", found.text), ..found })
 }
@@ -33,7 +33,7 @@ pub(super) fn value(figure: &Figure) -> f64 {
     figure.value().unwrap_or(0.0)
 }
 
-/// How long a level lasted, s.
+/// Duration of a level, s.
 pub(super) fn length(level: &StorageLevel) -> f64 {
     value(&level.to_s) - value(&level.from_s)
 }

@@ -11,20 +11,20 @@ use assay_measure::record::{Advice, Figure};
 use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, size};
 
-/// Fewer bytes than this say nothing of where they came from.
+/// Minimum number of bytes for a statement on where they came from.
 const SOME_BYTES: u64 = 16 << 20;
 /// Regions up to this size fit into the caches of arrays and drives.
 const CACHE_BYTES: u64 = 1 << 30;
 /// A clone that uses this much of a CPU is limited by it.
 pub(super) const CPU_BOUND_PCT: f64 = 90.0;
-/// Less of the depth asked for than this was not reached.
+/// Below this share, the requested depth was not reached.
 const DEPTH_REACHED: f64 = 0.9;
 
-/// The devices delivered less than this part of what the jobs read.
+/// A warning follows if the devices delivered less than this share of what the jobs read.
 const DELIVERED_RATIO: f64 = 0.5;
-/// What the devices moved beyond the jobs' bytes, as a part of them, is another's load.
+/// Bytes that the devices moved beyond the jobs' bytes, as a share of them, that indicate other load.
 const FOREIGN_RATIO: f64 = 0.2;
-/// The host's CPUs are busy from here on, %.
+/// The host's CPUs count as busy from this share on, %.
 const BUSY_PCT: f64 = 95.0;
 
 const IN_MEMORY: Rule = Rule {
@@ -189,7 +189,7 @@ const CPUS_BUSY: Rule = Rule {
     source: "Decided here.",
 };
 
-/// The rules of what makes the figures doubtful, by number.
+/// The rules on doubtful figures, by number.
 pub(super) const RULES: [Rule; 13] = [
     IN_MEMORY,
     ANSWERED_ABOVE,
@@ -206,7 +206,7 @@ pub(super) const RULES: [Rule; 13] = [
     CPUS_BUSY,
 ];
 
-/// All that makes the figures doubtful.
+/// All warnings about doubtful figures.
 pub(super) fn all(view: &View<'_>) -> Vec<Advice> {
     let mut found: Vec<Advice> = assay_awr::rules::numbers_disagree(view.record).into_iter().collect();
     found.extend(view.memory());
@@ -236,7 +236,7 @@ impl View<'_> {
         in_memory.then(|| IN_MEMORY.explain(true, "The files are in memory (tmpfs).", &[]))
     }
 
-    /// The devices delivered less than the jobs read: something above them answered.
+    /// The devices delivered less than the jobs read: a layer above them answered.
     fn below_our_reads(&self) -> Option<Advice> {
         let devices = &self.info.devices;
         let ratio = devices.read_ratio.value()?;
@@ -248,12 +248,12 @@ impl View<'_> {
         }
         let jobs = self.readings.jobs.iter();
         let direct = jobs.clone().all(|job| Options::of(self.readings, job).direct());
-        // What helps depends on what answered.
+        // The remedy depends on what answered.
         let cause = if direct {
             ", although the jobs requested direct I/O: the file has holes or unwritten extents, or the file system \
                  answers from memory. Lay out the file with real data"
         } else if jobs.clone().any(|job| self.buffered(job).is_some()) {
-            // To use direct I/O is what that rule says.
+            // That rule already recommends direct I/O.
             ": the page cache answered the rest. These figures describe memory as long as the region is not several \
                  times as large as it"
         } else {
@@ -268,13 +268,13 @@ impl View<'_> {
         Some(ANSWERED_ABOVE.finding(ratio < DELIVERED_RATIO / 2.0, text, &[("device_read_ratio", ratio)]))
     }
 
-    /// Somebody else used the device; only direct I/O can be compared.
+    /// Someone else used the device; only direct I/O allows a comparison.
     fn others(&self) -> Option<Advice> {
         let mut jobs = self.readings.jobs.iter();
         if !jobs.all(|job| Options::of(self.readings, job).direct()) {
             return None;
         }
-        // What was done before the measurement is in no figure of the jobs.
+        // Activity before the measurement is in none of the jobs' figures.
         let begins_late =
             |job: &JobReading| job.latency_goal().is_some() || Options::of(self.readings, job).has(&["ramp_time"]);
         if self.readings.jobs.iter().any(begins_late) {
@@ -361,7 +361,7 @@ impl View<'_> {
         Some(CPU_BOUND.explain(false, text, &[("thread_cpu_pct_max", share)]))
     }
 
-    /// Clones of a sequential job on one file walk the same blocks side by side.
+    /// Clones of a sequential job on one file visit the same blocks concurrently.
     fn same_offsets(&self, job: &JobReading) -> Option<Advice> {
         let options = Options::of(self.readings, job);
         let shared = options.has(&["filename"]) && job.label.numjobs > 1;
@@ -415,7 +415,7 @@ impl View<'_> {
         self.record.host.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value.as_str())
     }
 
-    /// Jobs one after the other that read the same blocks, because they share file and seed.
+    /// Consecutive jobs that read the same blocks because they share file and seed.
     fn same_blocks(&self) -> Option<Advice> {
         let jobs = &self.readings.jobs;
         let reads = |job: &JobReading| is_random(&job.label.rw) && goes(&job.label.rw).0;

@@ -1,8 +1,8 @@
-//! Options about the state of what is measured: steady, in long use.
+//! Options for the state of the device: steady, in long use.
 
 use assay_measure::clock::Ns;
 
-/// Quantity that `steadystate` watches.
+/// The quantity that `steadystate` watches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SteadyMetric {
     /// `iops`, `iops_slope`
@@ -17,28 +17,28 @@ pub enum SteadyMetric {
 /// `steadystate=metric[_slope]:limit[%]`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SteadyOptions {
-    /// What is watched.
+    /// The watched quantity.
     pub metric: SteadyMetric,
-    /// The slope of a least-squares line is judged, not the largest deviation from the mean.
+    /// Judge the slope of a least-squares line rather than the largest deviation from the mean.
     pub slope: bool,
     /// The limit.
     pub limit: f64,
-    /// The limit is a percentage of the mean.
+    /// Whether the limit is a percentage of the mean.
     pub percent: bool,
     /// As typed.
     pub text: String,
 }
 
-/// `precondition` (ours): what is done to the files before the jobs, so that figures are those of a
-/// device in long use.
+/// `precondition` (assay's own): prepares the files before the jobs, so that the figures are those of a device in long
+/// use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precondition {
     /// `none`
     #[default]
     None,
-    /// `fill`: written from end to end, twice.
+    /// `fill`: writes everything from end to end, twice.
     Fill,
-    /// `snia`: the same, then random writes in rounds until these are steady.
+    /// `snia`: the same, then random writes in rounds until the rounds are steady.
     Snia,
 }
 
@@ -46,7 +46,7 @@ assay_measure::with_defaults! {
     /// How to bring files into the state of long use.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct PreconditionOptions {
-        /// What is done.
+        /// The method.
         pub method: Precondition,
         /// `precondition_round`: length of a round.
         pub round_ns: Ns = 60_000_000_000,

@@ -1,7 +1,8 @@
-//! Content and verification of one clone, as its work loop needs them.
+//! Content and verification of one clone, as used by its work loop.
 //!
-//! Before a write its buffer is made and stamped and the write noted; after the write phase, or after each backlog, what was
-//! noted is read back and checked. The loop decides when to do I/O, this decides what is still to be done.
+//! Before a write this module fills and stamps the buffer and records the write. After the write phase, or after each
+//! backlog, the recorded writes are read back and checked. The loop decides when to do I/O; this module decides what is
+//! left to do.
 
 use super::{BlockDifference, ExpectedWrite, Verifier, Written};
 use crate::pattern::Io;
@@ -9,35 +10,35 @@ use crate::payload::Payload;
 use crate::readings::Way;
 use crate::spec::{IoEngine, JobOptions, SpecError, Verify};
 
-/// What one clone writes, and what it has to check.
+/// The content that one clone writes, and the writes it must check.
 #[derive(Debug)]
 pub struct Content {
     payload: Payload,
-    /// Numbers of the files, by which their content proves that they are ours.
+    /// Numbers of the files, with which their content proves that they are ours.
     numbers: Box<[u64]>,
     verifier: Option<Verifier>,
     written: Written,
-    /// By lane: its buffer does not hold what the payload last made.
+    /// By lane: whether the buffer no longer holds what the payload wrote last.
     fresh: Box<[bool]>,
-    /// Writes are noted, to be read back.
+    /// Whether to record writes, to read them back.
     notes: bool,
-    /// Every read is checked: a job that only reads.
+    /// Whether to check every read: the job only reads.
     checks_reads: bool,
     verify_only: bool,
-    /// Blocks to be read back at once while writing goes on; 0: none before the end.
+    /// Number of blocks to read back at once while writing continues; 0: none before the end.
     backlog: u64,
-    /// Others write to the same place, so a block may be any of theirs.
+    /// Whether others write to the same blocks, so that any block may be theirs.
     shared: bool,
 }
 
 impl Content {
-    /// For clone `clone` (from 0 over all jobs) with `lanes` buffers. `run`: a number that no other run has.
+    /// The content of clone `clone` (from 0 over all jobs) with `lanes` buffers. `run` is unique to this run.
     ///
     /// # Errors
-    /// Verification that cannot be.
+    /// Verification options that cannot work.
     pub fn new(options: &JobOptions, clone: u32, seed: u64, run: u64, lanes: usize) -> Result<Self, SpecError> {
         let payload = &options.payload;
-        // Without files there is nothing to come back.
+        // Without files nothing can be read back.
         let fileless = matches!(options.engine, IoEngine::Null | IoEngine::Nop);
         let verifier = if fileless { None } else { Verifier::new(payload, run)? };
         let writes = options.pattern.mode.goes(Way::Write);
@@ -73,7 +74,7 @@ impl Content {
         })
     }
 
-    /// Whether other clones or jobs work on the same files: then the number of a write is not certain.
+    /// Sets whether other clones or jobs use the same files: then the number of a write is uncertain.
     pub fn set_shared(&mut self, shared: bool) {
         self.shared = shared;
     }
@@ -84,24 +85,24 @@ impl Content {
         self.shared
     }
 
-    /// The numbers of the clone's files; 0 for those that have none.
+    /// Sets the numbers of the clone's files; 0 for those that have none.
     pub fn set_numbers(&mut self, numbers: Vec<u64>) {
         self.numbers = numbers.into();
     }
 
-    /// What the job reads by its pattern goes through [`Content::check`].
+    /// Whether the reads of the job's pattern go through [`Content::check`].
     #[must_use]
     pub fn checks_reads(&self) -> bool {
         self.checks_reads
     }
 
-    /// Writes are not issued, only [noted](Content::note): an earlier run did them.
+    /// Whether writes are only [recorded](Content::note), not issued: an earlier run made them.
     #[must_use]
     pub fn verify_only(&self) -> bool {
         self.verify_only
     }
 
-    /// Makes the buffer what the write shall hold, and notes it. Called just before it is queued.
+    /// Fills the buffer for a write and records the write. Called just before it is queued.
     #[inline]
     pub fn before_write(&mut self, lane: u32, buffer: &mut [u8], io: &Io) {
         let fresh = std::mem::replace(&mut self.fresh[lane as usize], false);
@@ -120,24 +121,24 @@ impl Content {
         }
     }
 
-    /// A read will overwrite the lane's buffer.
+    /// Tells that a read will overwrite the lane's buffer.
     #[inline]
     pub fn before_read(&mut self, lane: u32) {
         self.fresh[lane as usize] = true;
     }
 
-    /// Notes a write, issued or not, to be read back; returns its number.
+    /// Records a write, issued or not, to be read back; returns its number.
     pub fn note(&mut self, io: &Io) -> u64 {
         if self.notes || self.verify_only { self.written.note(io) } else { self.written.count() }
     }
 
-    /// A noted write failed: the content of its place is unknown.
+    /// Tells that a recorded write failed: the content of its place is unknown.
     pub fn write_failed(&mut self, io: &Io) {
         self.written.forget(io);
     }
 
-    /// Whether to read back now: the backlog is reached, or `done` says that the write phase is over. What is in flight must
-    /// end before.
+    /// Whether to read back now: the backlog is full, or `done` says that the write phase is over. Everything in flight
+    /// must complete first.
     #[inline]
     #[must_use]
     pub fn read_back_due(&self, done: bool) -> bool {
@@ -145,7 +146,7 @@ impl Content {
         left > 0 && (done || (self.backlog > 0 && left >= self.backlog))
     }
 
-    /// The next read of what was written, and what it must bring; `None` when all is read back.
+    /// The next read of a recorded write, with the expected write; `None` when everything has been read back.
     pub fn next_read_back(&mut self) -> Option<(Io, ExpectedWrite)> {
         let block = self.written.take()?;
         let run = self.verifier.as_ref().map(Verifier::run);
@@ -157,10 +158,10 @@ impl Content {
         Some((io, expected))
     }
 
-    /// Checks what a read brought. `path` is the file's, for the message.
+    /// Checks the content of a read. `path` is the file's, for the message.
     ///
     /// # Errors
-    /// What is wrong.
+    /// The first mismatch.
     pub fn check(&self, buffer: &[u8], io: &Io, expected: ExpectedWrite, path: &str) -> Result<(), BlockDifference> {
         match &self.verifier {
             Some(verifier) => verifier.check(buffer, path, io.offset, expected),
@@ -169,12 +170,12 @@ impl Content {
     }
 }
 
-/// The write phase ends with the time, never by itself.
+/// Whether only the time limit ends the write phase.
 fn is_endless(options: &JobOptions) -> bool {
     options.pace.time_based && options.pace.runtime_ns.is_some()
 }
 
-/// Why what the job writes is never read back although it asks for verification; for a warning.
+/// Why the job never reads back what it writes although it requests verification; for a warning.
 #[must_use]
 pub fn never_verifies(options: &JobOptions) -> Option<&'static str> {
     let payload = &options.payload;
@@ -208,7 +209,7 @@ mod tests {
         options
     }
 
-    /// A clone on a disk in memory, as the work loop would run it; what it reported.
+    /// A clone on an in-memory disk, driven as by the work loop, and the errors it reported.
     struct Rig {
         disk: HashMap<u64, Vec<u8>>,
         reads: Vec<u64>,
@@ -281,12 +282,12 @@ mod tests {
         let order = rig.reads.clone();
         rig.run(&options(Mode::RandWrite, |o| o.payload.verify_backlog = 7), 2);
         assert_eq!((&rig.reads, rig.mismatches.len()), (&order, 0));
-        // A mixed job checks what it wrote, not what it reads.
+        // A mixed job checks what it wrote, not what its pattern reads.
         rig.run(&options(Mode::RandRw, |_| {}), 3);
         assert!((10..30).contains(&rig.reads.len()) && rig.mismatches.is_empty());
         rig.run(&options(Mode::Write, |o| o.payload.do_verify = false), 4);
         assert!(rig.reads.is_empty());
-        // Blocks that repeat are read back once.
+        // A block written repeatedly is read back once.
         rig.run(&options(Mode::RandWrite, |o| o.pattern.no_map = true), 5);
         assert!((15..40).contains(&rig.reads.len()) && rig.mismatches.is_empty());
     }

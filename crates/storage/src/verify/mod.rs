@@ -1,7 +1,8 @@
-//! Checks that the data read are the data written.
+//! Checks that the data read is the data written.
 //!
-//! Owns the header that `verify=crc32c` puts into each interval, the comparison with a pattern, and the list of what was
-//! written. The work loop stamps before a write and checks after a read. `docs/design/storage-payload.md` has the header's bytes.
+//! Owns the header that `verify=crc32c` puts into each interval, the comparison with a pattern, and the list of
+//! completed writes. The work loop stamps before a write and checks after a read. `docs/design/storage-payload.md` has
+//! the header layout.
 
 mod content;
 mod written;
@@ -24,20 +25,20 @@ const CHECKED_BYTES: usize = HEADER_BYTES - 4;
 pub struct BlockDifference {
     /// The file's path.
     pub file: String,
-    /// First byte that is wrong, as far as that can be said; else the first of its interval.
+    /// First wrong byte, as far as it can be determined; otherwise the first of its interval.
     pub offset: u64,
-    /// Which part of the block.
+    /// The part of the block that is wrong.
     pub what: &'static str,
-    /// What should be there.
+    /// The expected content.
     pub expected: String,
-    /// What is.
+    /// The content found.
     pub found: String,
 }
 
-/// What a reader knows of the write that a block should come from; nothing, by default.
+/// What a reader knows of the write that a block should come from; by default nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExpectedWrite {
-    /// The number of the run that wrote it; `None`: any run's.
+    /// The number of the run that wrote it; `None`: any run.
     pub run: Option<u64>,
     /// The number of the write; `None`: any.
     pub sequence: Option<u64>,
@@ -47,7 +48,7 @@ pub struct ExpectedWrite {
 #[derive(Clone, Debug)]
 pub struct Verifier {
     method: Method,
-    /// Bytes that each header is for; 0: the whole I/O.
+    /// Bytes covered by each header; 0: the whole I/O.
     interval: usize,
     run: u64,
 }
@@ -59,7 +60,7 @@ enum Method {
 }
 
 impl Verifier {
-    /// The verifier of a job; `None` where nothing is to be verified. `run`: a number that no other run has.
+    /// The verifier of a job; `None` if nothing is to be verified. `run` is unique to this run.
     ///
     /// # Errors
     /// `verify=pattern` without a pattern; an interval too short for a header.
@@ -95,7 +96,7 @@ impl Verifier {
         }
     }
 
-    /// Puts the headers into a buffer that is to be written at `offset` as write `sequence`. Its content must be final.
+    /// Writes the headers into a buffer for write `sequence` at `offset`. Its content must be final.
     pub fn stamp(&self, buffer: &mut [u8], offset: u64, sequence: u64) {
         if !matches!(self.method, Method::Crc32c) {
             return;
@@ -113,10 +114,11 @@ impl Verifier {
         }
     }
 
-    /// Checks what was read from `offset` of `file`. `expected` says which write it should come from, as far as that is known.
+    /// Checks the data read from `offset` of `file`. `expected` describes the write it should come from, as far as that
+    /// is known.
     ///
     /// # Errors
-    /// The first thing that is wrong.
+    /// The first mismatch.
     pub fn check(
         &self,
         buffer: &[u8],
@@ -161,7 +163,8 @@ impl Verifier {
         self.run
     }
 
-    /// Bytes of the interval that begins at `at` of an I/O of `len` bytes: one too short for a header joins the one before.
+    /// Length of the interval that starts at `at` in an I/O of `len` bytes: an interval too short for a header joins
+    /// the one before.
     fn interval_at(&self, at: usize, len: usize) -> usize {
         let left = len - at;
         if self.interval == 0 || left < self.interval + HEADER_BYTES + 1 { left } else { self.interval }
@@ -217,7 +220,7 @@ fn word64(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(word.expect("the slice has 8 bytes"))
 }
 
-/// The head of an interval; all numbers little-endian.
+/// The header of an interval; all numbers are little-endian.
 struct Header {
     offset: u64,
     sequence: u64,
@@ -242,7 +245,7 @@ impl Header {
         bytes
     }
 
-    /// `None` where there is less than a header.
+    /// Parses a header; `None` if there are too few bytes.
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         (bytes.len() >= HEADER_BYTES).then(|| Self {
             offset: word64(bytes, 8),

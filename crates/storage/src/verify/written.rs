@@ -1,50 +1,50 @@
-//! What was written and is still to be read back.
+//! The writes that are still to be read back.
 
 use crate::pattern::Io;
 use crate::readings::Way;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Bits of a write's number below those of its clone.
+/// The bits of a write's number below this position count its clone's writes.
 const CLONE_SHIFT: u32 = 40;
 
-/// One write, to be read back.
+/// A recorded write, to be read back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenBlock {
     /// First byte in the file.
     pub offset: u64,
-    /// Number of the write, for [`ExpectedWrite`](super::ExpectedWrite); its clone is in the upper bits.
+    /// Number of the write, for [`ExpectedWrite`](super::ExpectedWrite); the upper bits identify its clone.
     pub sequence: u64,
     /// Bytes.
     pub len: u32,
-    /// Place of the file among the clone's files.
+    /// Index of the file among the clone's files.
     pub file: u16,
-    /// No other write of this clone went to the same place, so the number is certain. Of two that may have been in
-    /// flight together either can be the last.
+    /// Whether no other write of this clone went to the same place, so that the number is certain. Of two that may have
+    /// been in flight together, either can be the last.
     pub certain: bool,
 }
 
-/// Writes of one clone in their order, without those that later ones overwrote.
+/// Writes of one clone in order, without those that later ones overwrote.
 #[derive(Clone, Debug)]
 pub struct Written {
     next: u64,
-    /// Where a block was overwritten in part its rest cannot be checked, so it is gone.
+    /// `None` for a block that was partly overwritten, since its rest cannot be checked.
     blocks: VecDeque<Option<WrittenBlock>>,
-    /// Number of the first in `blocks`.
+    /// Number of the first entry in `blocks`.
     first: u64,
-    /// By file and offset, the number; what is found there twice is found here.
+    /// The number of the last write by file and offset; detects repeated writes.
     places: BTreeMap<(u16, u64), u64>,
     left: usize,
 }
 
 impl Written {
-    /// Nothing written yet by clone `clone`.
+    /// An empty list for clone `clone`.
     #[must_use]
     pub fn new(clone: u32) -> Self {
         let next = u64::from(clone) << CLONE_SHIFT;
         Self { next, blocks: VecDeque::new(), first: next, places: BTreeMap::new(), left: 0 }
     }
 
-    /// Gives a write its number without noting it.
+    /// Assigns a number to a write without recording it.
     pub fn count(&mut self) -> u64 {
         debug_assert!(self.blocks.is_empty(), "either all writes are noted or none");
         self.next += 1;
@@ -52,13 +52,13 @@ impl Written {
         self.next - 1
     }
 
-    /// Notes a write that is about to be issued, and gives it its number. Writes under it are forgotten.
+    /// Records a write that is about to be issued and assigns its number. Forgets the writes that it overwrites.
     pub fn note(&mut self, io: &Io) -> u64 {
         debug_assert_eq!(io.way, Way::Write, "only writes are read back");
         let sequence = self.next;
         self.next += 1;
         let overwrote = self.forget(io);
-        // A job that goes over its files again and again must not need ever more memory.
+        // A job that overwrites its files again and again must not need ever more memory.
         while let Some(None) = self.blocks.front() {
             self.blocks.pop_front();
             self.first += 1;
@@ -75,7 +75,7 @@ impl Written {
         sequence
     }
 
-    /// Forgets whatever lies under `io`: what it overwrites, or a write that failed.
+    /// Forgets all writes that overlap `io`: it overwrites them, or it failed.
     pub fn forget(&mut self, io: &Io) -> bool {
         let end = io.offset + u64::from(io.len);
         let mut any = false;
@@ -99,7 +99,7 @@ impl Written {
         any
     }
 
-    /// Takes the oldest.
+    /// Takes the oldest write.
     pub fn take(&mut self) -> Option<WrittenBlock> {
         while let Some(slot) = self.blocks.pop_front() {
             self.first += 1;
@@ -112,13 +112,13 @@ impl Written {
         None
     }
 
-    /// Blocks still to be read back.
+    /// Number of blocks still to be read back.
     #[must_use]
     pub fn len(&self) -> usize {
         self.left
     }
 
-    /// Nothing is left to be read back.
+    /// Whether nothing is left to be read back.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.left == 0
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(written.len(), 3);
         let first = written.take().unwrap();
         assert_eq!((first.offset, first.sequence, first.certain), (8192, 3 << 40, true));
-        // Again to the same place: only the later counts, and it is not certain which is there.
+        // A second write to the same place: only the later counts, and either may be the one on disk.
         written.note(&write(0, 0, 4096));
         assert_eq!(written.take().map(|b| (b.offset, b.certain)), Some((4096, true)));
         assert_eq!(written.take().map(|b| (b.offset, b.certain)), Some((0, false)));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a model that knows the last writer of every unit.
+        /// Compares with a model that knows the last writer of every unit.
         #[test]
         fn what_is_left_is_what_nothing_touched_later(
             writes in prop::collection::vec((0_u16..2, 0_u64..40, 1_u32..6, any::<bool>()), 1..80),

@@ -1,4 +1,4 @@
-//! What a clone does about its search for a depth, between two turns.
+//! Applies the results of a clone's search for a depth, between two turns.
 
 use super::search::Step;
 use super::settle::ETIMEDOUT;
@@ -6,7 +6,7 @@ use super::worker::Worker;
 use assay_block::BlockError;
 
 impl Worker<'_> {
-    /// Acts upon a window that is over: another depth, the measurement, the end.
+    /// Acts on the end of a window: tries another depth, starts the measurement, or ends.
     #[cold]
     pub(super) fn adjust(&mut self) -> Result<(), BlockError> {
         let Some(search) = &mut self.search else {
@@ -20,7 +20,7 @@ impl Worker<'_> {
         let goal = search.goal;
         match step {
             Step::Try(depth) if depth >= before => {}
-            // What is in flight belongs to the depth that was.
+            // Requests in flight belong to the previous depth.
             Step::Try(_) | Step::Measure(_) => self.drain()?,
             Step::End => self.ending = true,
             Step::Fail => self.fail(
@@ -47,7 +47,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// So many lanes take part from now on; those that leave are free.
+    /// Sets how many lanes take part from now on; the lanes that leave are free.
     pub(super) fn set_depth(&mut self, depth: u32) {
         let depth = depth as usize;
         while self.slots.len() - self.parked.len() < depth

@@ -1,4 +1,4 @@
-//! From what clones and the monitor counted to [`StorageReadings`].
+//! Assembles [`StorageReadings`] from the counts of clones and monitor.
 
 use super::monitor::{Monitor, difference};
 use super::policy::{Policy, is_positional, is_synchronous, only_trims};
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What is known of the jobs before they run.
+/// What is known before the jobs run: their labels, facts about the platform, global options.
 #[derive(Debug)]
 pub(super) struct Jobs {
     jobs: Vec<JobReading>,
@@ -53,7 +53,7 @@ fn describe(work: &Work<'_>, place: usize, job: &StorageJob) -> JobReading {
     }
 }
 
-/// Grain of the instants.
+/// How often times are taken.
 fn timing(options: &JobOptions) -> &'static str {
     let measure = &options.measure;
     if measure.no_lat && measure.no_clat && measure.no_slat {
@@ -65,7 +65,7 @@ fn timing(options: &JobOptions) -> &'static str {
     }
 }
 
-/// What the options do to the figures.
+/// Notes on the effect of the options on the figures.
 fn notes(options: &JobOptions) -> Vec<String> {
     let measure = &options.measure;
     let mut notes = Vec::new();
@@ -95,7 +95,7 @@ fn label(options: &JobOptions) -> JobLabel {
             let blocks = &options.pattern.blocks[way];
             (u64::from(blocks.min), u64::from(blocks.max))
         }),
-        // As typed: sync, vsync and pvsync are psync under other names.
+        // As typed: sync, vsync and pvsync are other names of psync.
         ioengine: match options.engine_name.as_str() {
             "" => options.engine.name().to_owned(),
             name => name.to_owned(),
@@ -119,7 +119,7 @@ fn label(options: &JobOptions) -> JobLabel {
     }
 }
 
-/// Target of a direction, I/Os per second.
+/// Target rate of a direction, I/Os per second.
 fn target_iops(options: &JobOptions, way: usize) -> Option<f64> {
     let pace = &options.pace;
     if !options.pattern.mode.goes(Way::ALL[way]) {
@@ -132,7 +132,7 @@ fn target_iops(options: &JobOptions, way: usize) -> Option<f64> {
     pace.rate_iops[way].map(|ios| ios as f64).or(by_bytes)
 }
 
-/// What fio-style plotters look for, whether it was given or not.
+/// The settings that fio-style plotters look for, whether given or not.
 fn effective(options: &JobOptions) -> BTreeMap<String, String> {
     let way = match options.pattern.mode {
         Mode::Write | Mode::RandWrite => Way::Write,
@@ -171,7 +171,7 @@ fn facts(paths: &[PathBuf]) -> Vec<Fact> {
     all
 }
 
-/// The run around the jobs: when it began, and what counters stood at.
+/// The frame of the run: its start time, and the initial values of counters.
 #[derive(Debug)]
 pub(super) struct Frame {
     clock: Clock,
@@ -195,7 +195,7 @@ impl Frame {
         }
     }
 
-    /// Everything up to now. With `host` it is the last reading, without an intermediate one.
+    /// All readings up to now. With `host`, these are the final ones; without, intermediate ones.
     pub(super) fn readings(
         &self,
         jobs: &Jobs,

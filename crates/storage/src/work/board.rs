@@ -1,4 +1,4 @@
-//! What the clones of a wave and the monitor share: counters with one writer each, orders, copies of readings on
+//! State shared by the clones of a wave and the monitor: counters with one writer each, orders, copies of readings on
 //! request, and the gate at which all start together.
 
 use crate::readings::{CloneReading, DIRECTIONS};
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What one clone did in one second of its group.
+/// The work of one clone in one second of its group.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SecondPart {
-    /// From 0, since the group's first measured instant.
+    /// Number of the second, from 0, since the group's first measured time.
     pub(super) second: u64,
     pub(super) ios: [u64; DIRECTIONS],
     pub(super) bytes: [u64; DIRECTIONS],
@@ -21,29 +21,29 @@ pub(super) struct SecondPart {
     pub(super) syncs: u64,
 }
 
-/// What a clone publishes; written by that clone alone, on cache lines of its own.
+/// The counters that a clone publishes; only that clone writes them, on cache lines of its own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Card {
-    /// I/Os that ended since its first measured instant, by direction.
+    /// I/Os completed since its first measured time, by direction.
     pub(super) ios: [AtomicU64; DIRECTIONS],
     /// Bytes they moved.
     pub(super) bytes: [AtomicU64; DIRECTIONS],
-    /// Syncs that ended.
+    /// Completed syncs.
     pub(super) syncs: AtomicU64,
-    /// Sum of the `lat` of all of them, ns.
+    /// Sum of `lat` over all of them, ns.
     pub(super) lat_sum_ns: AtomicU64,
-    /// Bytes queued since its start, ramp included: for the progress line alone.
+    /// Bytes queued since its start, including the ramp; only for the progress line.
     pub(super) moved: AtomicU64,
-    /// fio's letter of its state.
+    /// fio's letter for its state.
     pub(super) state: AtomicU8,
-    /// Its start, ramp included; 0 before.
+    /// Its start, including the ramp; 0 before.
     pub(super) started_ns: AtomicU64,
-    /// Its first measured instant; 0 before.
+    /// Its first measured time; 0 before.
     pub(super) first_ns: AtomicU64,
-    /// Its last instant; 0 while it runs.
+    /// Its end; 0 while it runs.
     pub(super) ended_ns: AtomicU64,
-    /// It ended with an error.
+    /// Whether it ended with an error.
     pub(super) failed: AtomicBool,
     /// The last copy of its reading, with the number of the request it answers.
     copy: Mutex<(u32, Option<Box<CloneReading>>)>,
@@ -75,19 +75,19 @@ impl Card {
         std::mem::take(&mut locked(&self.seconds))
     }
 
-    /// It ended, with an error or without.
+    /// Whether it ended, with or without an error.
     pub(super) fn has_ended(&self) -> bool {
         self.ended_ns.load(Ordering::Acquire) != 0
     }
 }
 
-/// What a clone is told; written by others, rarely.
+/// Orders to a clone; rarely written by others.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct Orders {
-    /// Grows with every order: the one word that a clone looks at each turn.
+    /// Incremented with every order: the only word that a clone checks each turn.
     pub(super) news: AtomicU32,
-    /// End as if the time were over.
+    /// Whether to end as if the time were over.
     pub(super) end: AtomicBool,
     /// Number of the last request for a copy of the reading.
     pub(super) copy: AtomicU32,
@@ -105,12 +105,12 @@ impl Orders {
     }
 }
 
-/// Everything shared of one wave. Clones and their cards have the same order.
+/// All shared state of one wave. Clones and their cards have the same order.
 #[derive(Debug)]
 pub(super) struct Board {
     pub(super) cards: Vec<Card>,
     pub(super) orders: Vec<Orders>,
-    /// First measured instant of each report group of the wave; 0 before.
+    /// First measured time of each report group of the wave; 0 before.
     pub(super) groups: Vec<AtomicU64>,
     gate: Mutex<Gate>,
     moved: Condvar,
@@ -118,9 +118,9 @@ pub(super) struct Board {
 
 #[derive(Debug, Default)]
 struct Gate {
-    /// Clones that are set up, or have failed to.
+    /// Number of clones that are set up, or failed to be.
     ready: usize,
-    /// Clones that ended.
+    /// Number of clones that ended.
     ended: usize,
     open: Option<bool>,
 }
@@ -136,8 +136,7 @@ impl Board {
         }
     }
 
-    /// Called once by each clone when it is set up (or cannot be); waits for the gate.
-    /// Returns whether to go.
+    /// Each clone calls this once when it is set up (or cannot be). Waits for the gate and returns whether to start.
     pub(super) fn ready(&self) -> bool {
         let mut gate = locked(&self.gate);
         gate.ready += 1;
@@ -156,25 +155,25 @@ impl Board {
         }
     }
 
-    /// Lets the clones go, or sends them home.
+    /// Lets the clones start, or cancels them.
     pub(super) fn open(&self, go: bool) {
         locked(&self.gate).open = Some(go);
         self.moved.notify_all();
     }
 
-    /// A clone could not be set up.
+    /// Whether any clone could not be set up.
     pub(super) fn any_refused(&self) -> bool {
         self.cards.iter().any(|card| card.failed.load(Ordering::Acquire))
     }
 
-    /// A clone ended.
+    /// Records the end of a clone.
     pub(super) fn end(&self, clone: usize, now: Ns) {
         self.cards[clone].ended_ns.store(now.max(1), Ordering::Release);
         locked(&self.gate).ended += 1;
         self.moved.notify_all();
     }
 
-    /// Waits at most so long for all of `clones` to end; whether they have.
+    /// Waits up to the given time for all of `clones` to end; returns whether they have.
     pub(super) fn wait_ended(&self, clones: usize, at_most: Duration) -> bool {
         let gate = locked(&self.gate);
         if gate.ended >= clones {
@@ -192,7 +191,7 @@ impl Board {
         self.orders.iter().for_each(Orders::end);
     }
 
-    /// The group's first measured instant: `now` if this is the first to ask.
+    /// The group's first measured time: `now` for the first caller.
     pub(super) fn group_first(&self, group: usize, now: Ns) -> Ns {
         let first = &self.groups[group];
         match first.compare_exchange(0, now, Ordering::AcqRel, Ordering::Acquire) {

@@ -1,4 +1,4 @@
-//! One instant of a run for the progress line: states, rates, what is left.
+//! The state of a run for the progress line: states, rates, time left.
 
 use super::wave::Wave;
 use crate::readings::{DIRECTIONS, StorageLive, Way};
@@ -6,12 +6,12 @@ use crate::spec::{Amount, JobOptions};
 use assay_measure::clock::{NS_PER_S, Ns};
 use std::sync::atomic::Ordering;
 
-/// What the progress line needs to know of earlier and later waves.
+/// What the progress line must know about earlier and later waves.
 #[derive(Debug, Default)]
 pub(super) struct Live {
     /// One letter for each clone, over all waves.
     states: Vec<u8>,
-    /// Expected duration of each wave, where its options say so.
+    /// Expected duration of each wave, if its options determine it.
     expected_ns: Vec<Option<Ns>>,
     wave: usize,
     spent_ns: Ns,
@@ -24,7 +24,7 @@ impl Live {
         Self { states: vec![b'P'; clones], expected_ns, ..Self::default() }
     }
 
-    /// The wave has ended.
+    /// Records the end of a wave.
     pub(super) fn passed(&mut self, wave: &Wave<'_>) {
         for task in wave.tasks {
             self.states[wave.first_clone + task.index] = b'_';
@@ -78,7 +78,7 @@ impl Live {
         }
     }
 
-    /// Bytes and I/Os per second since the last time, where there is a direction.
+    /// Bytes and I/Os per second since the last call, for the directions in use.
     fn rates(
         &mut self,
         moved: [(u64, u64); DIRECTIONS],
@@ -110,7 +110,7 @@ fn region_bytes(task: &super::worker::CloneTask<'_>) -> u64 {
     task.regions.iter().map(|region| region.bytes).sum()
 }
 
-/// How long a clone of these options still needs; `None` where it cannot be told yet.
+/// How long a clone with these options still needs; `None` while this is unknown.
 fn left_of(options: &JobOptions, region_bytes: u64, elapsed_ns: Ns, moved: u64) -> Option<Ns> {
     let pace = &options.pace;
     let by_time = pace.runtime_ns.map(|ns| (ns + pace.ramp_ns).saturating_sub(elapsed_ns));
@@ -128,7 +128,7 @@ fn left_of(options: &JobOptions, region_bytes: u64, elapsed_ns: Ns, moved: u64) 
     }
 }
 
-/// Bytes that a clone moves in all, unless its time ends before.
+/// Total bytes that a clone moves, unless its time ends first.
 pub(super) fn amount_bytes(options: &JobOptions, region_bytes: u64) -> u64 {
     let pattern = &options.pattern;
     let once = match pattern.io_size {
@@ -136,7 +136,7 @@ pub(super) fn amount_bytes(options: &JobOptions, region_bytes: u64) -> u64 {
         Some(Amount::Percent(percent)) => region_bytes / 100 * u64::from(percent),
         None => region_bytes,
     };
-    // What is trimmed and written moves twice.
+    // Blocks that are trimmed and written count twice.
     let times = 1 + u64::from(pattern.mode.trims_and_writes());
     let all = once.saturating_mul(pattern.loops.max(1)).saturating_mul(times);
     match pattern.number_ios {
@@ -145,7 +145,7 @@ pub(super) fn amount_bytes(options: &JobOptions, region_bytes: u64) -> u64 {
     }
 }
 
-/// How long a job takes, where its options say so.
+/// The duration of a job, if its options determine it.
 pub(super) fn expected_ns(options: &JobOptions) -> Option<Ns> {
     let pace = &options.pace;
     pace.runtime_ns.map(|ns| ns + pace.ramp_ns + pace.start_delay_ns.0)

@@ -1,8 +1,8 @@
-//! Log files of single I/Os or of windows (`write_lat_log`, `write_bw_log`, ...), as fio writes
-//! them: `ms, value, direction, block size, [offset,] priority`.
+//! Log files of single I/Os or of windows (`write_lat_log`, `write_bw_log`, ...), in fio's format:
+//! `ms, value, direction, block size, [offset,] priority`.
 //!
-//! A clone fills buffers of rows; a thread of the run turns full ones into text and writes them.
-//! The clone waits for neither.
+//! A clone fills buffers of rows. A thread of the run formats full buffers and writes them; the clone waits for
+//! neither.
 
 use crate::readings::{DIRECTIONS, Way};
 use crate::spec::{Invocation, JobOptions, MeasureOptions};
@@ -15,13 +15,13 @@ use std::io::{BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender};
 
-/// Rows handed over at once.
+/// Rows per batch.
 const ROWS: usize = 1 << 15;
-/// Buckets of fio's histogram: what is longer counts in the last.
+/// Number of buckets in fio's histogram; the last one counts everything longer.
 const FIO_BUCKETS: usize = 1856;
 const NS_PER_MS: u64 = 1_000_000;
 
-/// What a log is of.
+/// The quantity of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quantity {
     Slat,
@@ -50,27 +50,27 @@ impl Quantity {
 struct Row {
     ms: u64,
     value: u64,
-    /// Of `log_window_value=both`.
+    /// For `log_window_value=both`.
     max: Option<u64>,
     way: u8,
     bytes: u32,
     offset: Option<u64>,
 }
 
-/// What goes to the writer.
+/// A batch for the writer.
 #[derive(Debug)]
 pub(super) enum Batch {
     Rows(PathBuf, Vec<RowText>),
 }
 
-/// A row, or a histogram with its instant, direction and block size.
+/// A row, or a histogram with its time, direction and block size.
 #[derive(Debug)]
 pub(super) enum RowText {
     Row(RowOf),
     Histogram(u64, u8, u32, Histogram),
 }
 
-/// A row in its final values.
+/// A row with its final values.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RowOf(Row);
 
@@ -108,7 +108,7 @@ pub(super) struct Logs {
     first_ns: Ns,
 }
 
-/// One I/O that ended.
+/// A completed I/O.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     pub(super) way: Way,
@@ -119,7 +119,7 @@ pub(super) struct Ended {
     pub(super) offset: u64,
 }
 
-/// Which logs a job keeps.
+/// The logs that a job keeps.
 fn wanted(measure: &MeasureOptions) -> Vec<(Quantity, &str)> {
     let mut wanted = Vec::new();
     if let Some(prefix) = &measure.lat_log {
@@ -135,7 +135,7 @@ fn wanted(measure: &MeasureOptions) -> Vec<(Quantity, &str)> {
     wanted
 }
 
-/// `PREFIX_lat.3.log` for the third clone of the run, without the number where all share a file.
+/// `PREFIX_lat.3.log` for the third clone of the run; without the number if all clones share a file.
 fn path(options: &JobOptions, name: &str, number: u32, quantity: Quantity, prefix: &str) -> PathBuf {
     let prefix = if prefix.is_empty() { name } else { prefix };
     let kind = quantity.name();
@@ -146,7 +146,7 @@ fn path(options: &JobOptions, name: &str, number: u32, quantity: Quantity, prefi
     })
 }
 
-/// Refuses logs that would overwrite files which are not of this run.
+/// Refuses to overwrite log files of other origin.
 ///
 /// # Errors
 /// The first such file, unless `--destroy` names it.
@@ -173,7 +173,7 @@ pub(super) fn check(invocation: &Invocation) -> Result<(), EngineError> {
 }
 
 impl Logs {
-    /// The logs of a clone; `None` where it keeps none.
+    /// The logs of a clone; `None` if it keeps none.
     pub(super) fn new(options: &JobOptions, name: &str, number: u32, writer: &Sender<Batch>) -> Option<Self> {
         let measure = &options.measure;
         let series: Vec<Series> = wanted(measure)
@@ -202,19 +202,19 @@ impl Logs {
             block_bytes: std::array::from_fn(|way| options.pattern.blocks[way].max),
             first_ns: 0,
         };
-        // Even a log without rows is there, as fio's slat log of a synchronous engine.
+        // Creates even a log without rows, like fio's slat log of a synchronous engine.
         for series in &logs.series {
             let _ = logs.writer.send(Batch::Rows(series.path.clone(), Vec::new()));
         }
         Some(logs)
     }
 
-    /// Measuring begins.
+    /// Starts the measured time.
     pub(super) fn begin(&mut self, now: Ns) {
         self.first_ns = now;
     }
 
-    /// Notes an I/O.
+    /// Records an I/O.
     pub(super) fn ended(&mut self, io: &Ended, synchronous: bool) {
         let ms = (io.now - self.first_ns) / NS_PER_MS;
         let way = io.way.index();
@@ -275,7 +275,7 @@ impl Logs {
         self.histogram_since_ms = end_ms;
     }
 
-    /// One row for each direction that had anything in the window that ends now.
+    /// Writes one row for each direction with any I/O in the window that ends now.
     fn turn_window(&mut self, series: &mut Series, end_ms: u64) {
         let length_ms = (end_ms - series.since_ms).max(1);
         series.since_ms = end_ms;
@@ -284,7 +284,7 @@ impl Logs {
             if sum.n == 0 {
                 continue;
             }
-            // Halves are rounded up.
+            // Rounds halves up.
             let over = |total: u64, by: u64| (total + by / 2) / by;
             let value = match series.quantity {
                 Quantity::Bw => over(sum.sum.saturating_mul(1000) / 1024, length_ms),
@@ -308,12 +308,12 @@ impl Logs {
         series.rows.push(row);
         if series.rows.len() >= ROWS {
             let full = std::mem::replace(&mut series.rows, Vec::with_capacity(ROWS));
-            // A writer that is gone has said why.
+            // A writer that ended has reported why.
             let _ = self.writer.send(Batch::Rows(series.path.clone(), full));
         }
     }
 
-    /// The clone has ended: hands over what is left, the last window among it.
+    /// At the end of the clone: hands over the remaining rows, including the last window.
     pub(super) fn finish(mut self, now: Ns) {
         let ms = now.saturating_sub(self.first_ns) / NS_PER_MS;
         let mut series = std::mem::take(&mut self.series);
@@ -330,7 +330,7 @@ impl Logs {
     }
 }
 
-/// Writes batches until every clone's sender is gone; what could not be written, in words.
+/// Writes batches until every clone's sender is gone; returns the failures in words.
 pub(super) fn write_all(batches: &Receiver<Batch>) -> Vec<String> {
     let mut files: Vec<(PathBuf, Option<BufWriter<File>>)> = Vec::new();
     let mut failures = Vec::new();

@@ -1,7 +1,7 @@
-//! The work: clones of jobs as threads over lanes, wave after wave, and what they measured.
+//! The work: runs the clones of jobs as threads over lanes, wave after wave, and measures them.
 //!
-//! Owns the threads, the turns, the instants and the counters; knows nothing of how jobs were
-//! written or how figures are shown. `docs/design/io-loop.md` has the reasons.
+//! Owns the threads, the turns, the timing and the counters; knows nothing of the job language or of reports.
+//! `docs/design/io-loop.md` has the reasons.
 
 mod adjust;
 mod assemble;
@@ -47,20 +47,20 @@ use thread::Left;
 use wave::Wave;
 use worker::CloneTask;
 
-/// All there is to do.
+/// The jobs and files of a run.
 pub(super) struct Work<'a> {
     invocation: &'a Invocation,
     opened: &'a Opened,
     /// Seed of each job.
     seeds: Vec<u64>,
-    /// Number of this run, that no other run has.
+    /// Number that is unique to this run.
     run: u64,
 }
 
-/// Does the work of all jobs, wave after wave, over files that are open.
+/// Runs all jobs, wave after wave, on files that are open.
 ///
 /// # Errors
-/// What kept the first clones from working; `Interrupted` when nothing was measured yet.
+/// The error that kept the first clones from working; `Interrupted` if nothing was measured yet.
 pub(super) fn measure(
     invocation: &Invocation,
     opened: &Opened,
@@ -82,7 +82,7 @@ pub(super) fn measure(
 }
 
 impl Work<'_> {
-    /// Takes the senders of log rows with it, so that their writer ends when this does.
+    /// Drops the senders of log rows at the end, so that their writer ends too.
     fn measure(&self, stop: &Stop, steps: &dyn Steps, rows: Sender<Batch>) -> Result<StorageReadings, EngineError> {
         let plan = self.opened.plan();
         let paths: Vec<PathBuf> = plan.files.iter().map(|file| file.resolved.clone()).collect();
@@ -155,7 +155,7 @@ impl Work<'_> {
         ends.into_iter().map(|(_, end_ns)| end_ns).max()
     }
 
-    /// What a wave does, for the progress.
+    /// Describes a wave for the progress.
     fn describe(&self, jobs: &[usize]) -> String {
         let one = |&job: &usize| {
             let job = self.job(job);
@@ -171,7 +171,7 @@ impl Work<'_> {
         jobs.iter().map(one).collect::<Vec<_>>().join("; ")
     }
 
-    /// The clones of some jobs, and the place of the first of them among all clones.
+    /// Returns the clones of some jobs, and the index of the first of them among all clones.
     fn tasks(&self, jobs: &[usize], groups: &[u32], rows: &Sender<Batch>) -> (Vec<CloneTask<'_>>, usize) {
         let clones = &self.opened.plan().clones;
         let runs = |job: usize| jobs.contains(&job) && !self.job(job).options.files.create_only;
@@ -212,7 +212,7 @@ impl Work<'_> {
         (tasks, first)
     }
 
-    /// Runs the jobs of one wave side by side to their end.
+    /// Runs the jobs of one wave concurrently to their end.
     fn wave(
         &self,
         jobs: &[usize],
@@ -234,7 +234,7 @@ impl Work<'_> {
     }
 }
 
-/// Refuses logs that would overwrite files which are not of this run.
+/// Refuses to overwrite log files of other origin.
 ///
 /// # Errors
 /// The first such file, unless `--destroy` names it.
@@ -242,7 +242,7 @@ pub(super) fn check_logs(invocation: &Invocation) -> Result<(), EngineError> {
     logs::check(invocation)
 }
 
-/// A log that is not complete is an error of the run: nobody shall take it for complete.
+/// An incomplete log is an error of the run, so that nobody takes it for complete.
 fn tell_of_logs(readings: &mut StorageReadings, failures: Vec<String>) {
     if failures.is_empty() {
         return;
@@ -256,7 +256,7 @@ fn tell_of_logs(readings: &mut StorageReadings, failures: Vec<String>) {
     }
 }
 
-/// Starts the clones, lets `watch` see them to their end, and gathers what they leave.
+/// Starts the clones, lets `watch` follow them to their end, and collects their results.
 fn run_wave(wave: &Wave<'_>, stop: &Stop, watch: impl FnOnce(&Wave<'_>)) -> Result<Vec<Left>, EngineError> {
     let board = wave.board;
     std::thread::scope(|scope| {
@@ -273,8 +273,8 @@ fn run_wave(wave: &Wave<'_>, stop: &Stop, watch: impl FnOnce(&Wave<'_>)) -> Resu
             }
         }
         board.wait_ready(started.len());
-        // A clone that could not be set up has not gone through the gate: the others go, since
-        // what they measure is theirs, but only if there is any left to measure.
+        // A clone that could not be set up has not passed the gate. The others start, since their measurements are
+        // valid, unless none is left to measure.
         board.open(failed.is_none() && !board.any_refused());
         if failed.is_none() {
             watch(wave);
@@ -293,7 +293,7 @@ fn first_refusal(left: Vec<Left>) -> EngineError {
     left.into_iter().find_map(|left| left.refused).unwrap_or(EngineError::Interrupted)
 }
 
-/// What clones have told of their job: features of the ring and refusals.
+/// What clones reported about their job: features of the ring and refusals.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     features: Vec<Vec<String>>,
@@ -322,8 +322,8 @@ impl Known {
     }
 }
 
-/// The seed of a job's random streams: what was asked for, the one of every repeated run, or one
-/// that no other run has.
+/// The seed of a job's random streams: the requested one, the fixed one of repeated runs, or one that is unique to this
+/// run.
 fn seed_of(job: &StorageJob) -> u64 {
     let pattern = &job.options.pattern;
     match pattern.seed {

@@ -1,5 +1,5 @@
-//! What goes on while clones work: samples of their rates, seconds of their groups, the devices
-//! beside, orders to end, progress and intermediate readings. It only reads what clones publish.
+//! The monitor runs beside the clones: it samples their rates, collects the seconds of their groups and the devices'
+//! counters, gives orders to end, and reports progress and intermediate readings. It only reads what clones publish.
 
 use super::board::{Card, SecondPart};
 use super::live::Live;
@@ -17,12 +17,12 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How long the monitor sleeps at most.
+/// Maximum sleep of the monitor.
 const TICK_NS: Ns = 50_000_000;
-/// How long it waits for copies of readings before it takes the last ones.
+/// How long to wait for copies of readings before using the last ones.
 const COPY_PATIENCE_NS: Ns = 500_000_000;
 
-/// Rates of one clone, sampled.
+/// Rate samples of one clone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CloneSamples {
     pub(super) bw: [Samples; DIRECTIONS],
@@ -43,7 +43,7 @@ impl Sampling {
         Self { every_ns: ns.max(1_000_000), ..Self::default() }
     }
 
-    /// Takes a sample if one is due; the rates per second of each direction that moved.
+    /// Takes a sample if one is due; returns the rates per second of each direction that moved.
     fn take(&mut self, first_ns: Ns, now: Ns, counts: [u64; DIRECTIONS]) -> Option<[f64; DIRECTIONS]> {
         if self.since_ns == 0 {
             self.since_ns = first_ns;
@@ -54,7 +54,7 @@ impl Sampling {
         }
         let seconds = spent_ns as f64 / NS_PER_S as f64;
         let rates = std::array::from_fn(|way| counts[way].saturating_sub(self.before[way]) as f64 / seconds);
-        // What a late sample is late by is not added to the next one's interval.
+        // The delay of a late sample is not added to the next interval.
         self.since_ns = now;
         self.before = counts;
         Some(rates)
@@ -68,7 +68,7 @@ impl Sampling {
     }
 }
 
-/// What the clones of all waves so far left in figures.
+/// The figures that the clones of all waves have left so far.
 #[derive(Debug)]
 pub(super) struct Monitor<'a> {
     clock: Clock,
@@ -87,7 +87,7 @@ pub(super) struct Monitor<'a> {
     live: Live,
 }
 
-/// Group's seconds seen so far.
+/// The seconds of a group seen so far.
 #[derive(Clone, Debug, Default)]
 struct GroupTicks {
     first_ns: Ns,
@@ -112,8 +112,8 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// Watches a wave until all of its clones have ended. `status` gets the clones' readings
-    /// where one is asked for every so often.
+    /// Watches a wave until all of its clones have ended. Calls `status` with the clones' readings at the requested
+    /// interval, if any.
     pub(super) fn watch(&mut self, wave: &Wave<'_>, steps: &dyn Steps, status: &dyn Fn(&Self, Vec<CloneReading>)) {
         let clones = wave.tasks.len();
         let mut samplings: Vec<[Sampling; 2]> = (0..clones)
@@ -187,8 +187,8 @@ impl<'a> Monitor<'a> {
             let measure = &wave.options(clone).measure;
             let bw = samplings[0].take(first_ns, now, counts(&card.bytes));
             let iops = samplings[1].take(first_ns, now, counts(&card.ios));
-            // An interval in which a direction moved nothing gives no sample of it, as in fio;
-            // the seconds of the group show such stalls.
+            // An interval without I/O in a direction yields no sample for it, as in fio; the seconds of the group show
+            // such stalls.
             for (rates, samples, unit) in [(bw, &mut samples.bw, 1024.0), (iops, &mut samples.iops, 1.0)] {
                 let moved = rates.into_iter().flatten().enumerate();
                 for (way, rate) in moved.filter(|&(_, rate)| rate > 0.0 && !measure.no_bw) {
@@ -198,7 +198,7 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// Notes what the devices did in each second of each group that has passed.
+    /// Records the devices' activity in each finished second of each group.
     fn tick_groups(&mut self, wave: &Wave<'_>, groups: &mut [GroupTicks], at_start: &[DiskReading], now: Ns) {
         for (index, group) in groups.iter_mut().enumerate() {
             if group.first_ns == 0 {
@@ -232,7 +232,7 @@ impl<'a> Monitor<'a> {
         })
     }
 
-    /// Takes the seconds that clones have handed over.
+    /// Collects the seconds that clones have handed over.
     fn collect(&mut self, wave: &Wave<'_>) {
         for task in wave.tasks {
             for part in wave.board.cards[task.index].take_seconds() {
@@ -242,7 +242,7 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// The wave is over: fills the seconds in which nothing ended, and gives the last its length.
+    /// At the end of the wave: adds the seconds without completions, and sets the length of the last one.
     fn finish(&mut self, wave: &Wave<'_>, groups: &[GroupTicks]) {
         for (index, group) in groups.iter().enumerate() {
             let ends = wave
@@ -272,7 +272,7 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// The clones' readings now: those that do not answer in time give their last one.
+    /// The current readings of the clones; clones that do not answer in time contribute their last one.
     fn copies(&mut self, wave: &Wave<'_>) -> Vec<CloneReading> {
         self.copies += 1;
         let number = self.copies;
@@ -296,7 +296,7 @@ impl<'a> Monitor<'a> {
         cards.map(reading).collect()
     }
 
-    /// Puts the samples of a clone, counted over all waves, into its reading.
+    /// Adds the samples of a clone, numbered over all waves, to its reading.
     pub(super) fn add_samples(&self, reading: &mut CloneReading) {
         let Some(samples) = self.samples.get(&(reading.job, reading.clone)) else {
             return;
@@ -307,7 +307,7 @@ impl<'a> Monitor<'a> {
         }
     }
 
-    /// Steady state of a job that watches for it.
+    /// Steady state of a job, if it watches for it.
     pub(super) fn steady(&self, job: usize) -> Option<SteadyReading> {
         self.steady.get(&job).cloned()
     }
@@ -317,7 +317,7 @@ impl<'a> Monitor<'a> {
         self.seconds.values().cloned().collect()
     }
 
-    /// The devices' counters now.
+    /// The current counters of the devices.
     pub(super) fn read_disks(&self) -> Vec<DiskReading> {
         if self.disks.is_empty() {
             return Vec::new();
@@ -332,18 +332,18 @@ impl<'a> Monitor<'a> {
         self.stop.requested()
     }
 
-    /// A wave has left the stage: for the progress line.
+    /// Records the end of a wave for the progress line.
     pub(super) fn passed(&mut self, wave: &Wave<'_>) {
         self.live.passed(wave);
     }
 }
 
-/// A clone's I/O before its first measured instant is more than its first batch.
+/// Whether a clone's I/O before its first measured time is more than its first batch.
 fn begins_late(pace: &PaceOptions) -> bool {
     pace.ramp_ns > 0 || pace.latency.target_ns.is_some() && !pace.latency.adapts
 }
 
-/// Ends clones on account of others: `exitall`, `exitall_on_error`.
+/// Ends clones because of others: `exitall`, `exitall_on_error`.
 fn give_orders(wave: &Wave<'_>) {
     let ends_all = wave.tasks.iter().any(|task| {
         let card = &wave.board.cards[task.index];
@@ -368,7 +368,7 @@ fn add(second: &mut SecondReading, part: &SecondPart) {
     second.syncs += part.syncs;
 }
 
-/// What devices did between two readings.
+/// The devices' activity between two readings.
 pub(super) fn difference(now: &[DiskReading], before: &[DiskReading]) -> Vec<DiskReading> {
     let host = |disks: &[DiskReading]| HostReading { disks: disks.to_vec(), ..HostReading::default() };
     host(now).difference(&host(before)).disks
@@ -386,7 +386,7 @@ mod tests {
         let rates = sampling.take(1000, 500_001_000, [100, 0, 0]).unwrap();
         assert_eq!(rates, [200.0, 0.0, 0.0]);
         assert_eq!(sampling.due_ns(), 1_000_001_000);
-        // A late sample is a rate over its longer interval.
+        // A late sample is a rate over its actual, longer interval.
         let rates = sampling.take(1000, 1_500_001_000, [600, 50, 0]).unwrap();
         assert_eq!(rates, [500.0, 50.0, 0.0]);
     }

@@ -1,8 +1,8 @@
-//! When the next I/O is due, and whether the clone keeps up.
+//! Decides when the next I/O is due, and whether the clone keeps up.
 //!
-//! The schedule is of intended instants: the k-th I/O of a direction is due k/rate after the
-//! start, however late the ones before it were. Lateness is caught up, nothing in flight is
-//! drained, and what a stall costs those behind it is in the response latency.
+//! The schedule consists of intended start times: the k-th I/O of a direction is due k/rate after the start, however
+//! late the I/Os before it were. The clone catches up when late and never drains its requests in flight; the response
+//! latency includes the delay that a stall causes to later I/Os.
 
 use crate::readings::{DIRECTIONS, Way};
 use crate::spec::PaceOptions;
@@ -13,12 +13,12 @@ use assay_measure::prng::{Purpose, Stream};
 #[derive(Debug)]
 struct Rate {
     per_s: u64,
-    /// The unit is bytes, not I/Os.
+    /// Whether the unit is bytes rather than I/Os.
     bytes: bool,
     /// I/Os or bytes queued.
     queued: u64,
     due_ns: Ns,
-    /// Exponential gaps: the exact instant, ns.
+    /// With exponential gaps: the exact due time, ns.
     poisson: Option<f64>,
 }
 
@@ -51,7 +51,7 @@ impl Pace {
         std::array::from_fn(|way| self.rates[way].is_some())
     }
 
-    /// The schedule begins.
+    /// Starts the schedule.
     pub(super) fn begin(&mut self, now: Ns) {
         self.base_ns = now;
         for rate in self.rates.iter_mut().flatten() {
@@ -59,7 +59,7 @@ impl Pace {
         }
     }
 
-    /// Instants that passed in thinking are taken out of the schedule (`rate_ignore_thinktime`).
+    /// Removes think time from the schedule (`rate_ignore_thinktime`).
     pub(super) fn shift(&mut self, ns: Ns) {
         self.base_ns += ns;
         for rate in self.rates.iter_mut().flatten() {
@@ -73,7 +73,7 @@ impl Pace {
         self.rates[way.index()].as_ref().map(|rate| rate.due_ns)
     }
 
-    /// Which direction a mixed job takes so that each keeps its rate; `None`: the mix decides.
+    /// The direction that a mixed job must take to keep its rates; `None`: the mix decides.
     #[inline]
     pub(super) fn wanted(&self, now: Ns) -> Option<Way> {
         match (self.due(Way::Read), self.due(Way::Write)) {
@@ -85,7 +85,7 @@ impl Pace {
         }
     }
 
-    /// An I/O of this direction was queued.
+    /// Records that an I/O of this direction was queued.
     #[inline]
     pub(super) fn queued(&mut self, way: Way, bytes: u32) {
         let Some(rate) = &mut self.rates[way.index()] else {
@@ -96,7 +96,7 @@ impl Pace {
         rate.due_ns = match &mut rate.poisson {
             Some(at) => {
                 let mean_ns = step as f64 * NS_PER_S as f64 / rate.per_s as f64;
-                // 1 - u lies in (0, 1]: its logarithm is finite.
+                // 1 - u is in (0, 1], so its logarithm is finite.
                 *at -= (1.0 - self.gaps.uniform_f64()).ln() * mean_ns;
                 self.base_ns + *at as u64
             }
@@ -108,7 +108,7 @@ impl Pace {
     }
 }
 
-/// `rate_min`, `rate_iops_min`: judged once a cycle.
+/// `rate_min`, `rate_iops_min`: checked once a cycle.
 #[derive(Debug)]
 pub(super) struct Minimum {
     bytes_per_s: [Option<u64>; DIRECTIONS],
@@ -119,7 +119,7 @@ pub(super) struct Minimum {
 }
 
 impl Minimum {
-    /// `None` where no minimum is asked for.
+    /// `None` if no minimum is requested.
     pub(super) fn new(options: &PaceOptions) -> Option<Self> {
         let any = [options.rate_min, options.rate_iops_min].concat().iter().any(Option::is_some);
         any.then(|| Self {
@@ -136,12 +136,12 @@ impl Minimum {
         self.before = [(0, 0); DIRECTIONS];
     }
 
-    /// When it is judged next.
+    /// When the next check is due.
     pub(super) fn due_ns(&self) -> Ns {
         self.since_ns + self.cycle_ns
     }
 
-    /// Judges what was done since the last time; `moved` gives bytes and I/Os of a direction.
+    /// Checks the rates since the last time; `moved` returns bytes and I/Os of a direction.
     pub(super) fn missed(&mut self, now: Ns, moved: impl Fn(Way) -> (u64, u64)) -> Option<String> {
         let seconds = now.saturating_sub(self.since_ns) as f64 / NS_PER_S as f64;
         self.since_ns = now;
@@ -149,7 +149,7 @@ impl Minimum {
         for way in Way::ALL {
             let (bytes, ios) = moved(way);
             let before = std::mem::replace(&mut self.before[way.index()], (bytes, ios));
-            // A minimum said once is of all directions, and one that the job does not go is not missed.
+            // A single minimum applies to all directions; a direction that the job does not use cannot miss it.
             if ios == 0 {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! How many requests go to the kernel at a time, and how many completions are waited for.
+//! Decides how many requests to submit at a time, and how many completions to wait for.
 
 use crate::readings::Way;
 use crate::spec::{IoEngine, JobOptions, PaceOptions};
@@ -8,29 +8,27 @@ use crate::spec::{IoEngine, JobOptions, PaceOptions};
 pub(super) struct Policy {
     /// Requests kept in flight.
     pub(super) depth: u32,
-    /// Requests per submitting call at most.
+    /// Maximum number of requests per submitting call.
     pub(super) submit: u32,
-    /// Completions to wait for; 0: take what is there.
+    /// Number of completions to wait for; 0: take those that are ready.
     pub(super) complete_min: u32,
-    /// Completions to take at most.
+    /// Maximum number of completions to take.
     pub(super) complete_max: u32,
-    /// Once full, take completions until no more than this are in flight.
+    /// Once the depth is reached, take completions until no more than this many requests are in flight.
     pub(super) low: u32,
-    /// Nothing was said of batches: how many to wait for follows from what comes.
+    /// No batch option was given: the number to wait for follows from the completions.
     pub(super) adaptive: bool,
 }
 
-/// How many completions to wait for when nobody says: three quarters of what lately came at once,
-/// at most half of the depth.
+/// How many completions to wait for by default: three quarters of the recent burst size, at most half of the depth.
 ///
-/// Waiting for one means a call of the kernel per completion even where they come in bursts;
-/// waiting for many holds up those that came. Most of the usual burst is there at once on a
-/// device that completes in bursts. On a device that completes evenly just as many come as were
-/// waited for, so the next wait is for three quarters of that, and soon for one: nothing is held
-/// up by the wait itself. Measured in `docs/design/io-loop.md`.
+/// Waiting for one completion takes a system call per completion even if they come in bursts; waiting for many delays
+/// those that are ready. On a device that completes in bursts, most of the usual burst is ready at once. On a device
+/// that completes evenly, exactly as many arrive as were waited for, so the next wait is for three quarters of that,
+/// and soon for one: the wait itself delays nothing. `docs/design/io-loop.md` has the measurements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bursts {
-    /// Running mean of the burst, 256ths.
+    /// Running mean of the burst size, in units of 1/256.
     mean: i32,
     most: u32,
 }
@@ -40,31 +38,32 @@ impl Bursts {
         Self { mean: 256, most: (depth / 2).max(1) }
     }
 
-    /// So many came at once.
+    /// Records the size of a burst.
     #[inline]
     pub(super) fn came(&mut self, n: u32) {
         self.mean += ((n as i32) * 256 - self.mean) / 16;
     }
 
-    /// To be waited for.
+    /// Number of completions to wait for.
     #[inline]
     pub(super) fn wanted(&self) -> u32 {
         ((self.mean * 3 / 1024) as u32).clamp(1, self.most)
     }
 }
 
-/// One positional call does the whole I/O.
+/// Whether one positional call does the whole I/O.
 pub(super) fn is_positional(engine: IoEngine) -> bool {
     matches!(engine, IoEngine::Psync | IoEngine::Pvsync2)
 }
 
-/// The job trims and does nothing else.
+/// Whether the job only trims.
 pub(super) fn only_trims(options: &JobOptions) -> bool {
     let mode = options.pattern.mode;
     mode.goes(Way::Trim) && !mode.trims_and_writes()
 }
 
-/// Submission and completion are one: no slat. The null engine is that at depth 1, as fio's.
+/// Whether submission and completion are one call, so that there is no slat. The null engine counts as such at depth 1,
+/// as in fio.
 pub(super) fn is_synchronous(options: &JobOptions) -> bool {
     is_positional(options.engine) || only_trims(options) || options.engine == IoEngine::Null && options.pace.depth <= 1
 }
@@ -80,7 +79,7 @@ impl Policy {
         Self { depth, submit: depth, complete_min: 1, complete_max: depth, low: depth, adaptive: true }
     }
 
-    /// As fio means these options; those left out have fio's defaults.
+    /// With fio's meaning of these options; missing ones have fio's defaults.
     fn as_given(pace: &PaceOptions, depth: u32) -> Self {
         let submit = match pace.batch_submit.unwrap_or(1) {
             0 => depth,
@@ -138,7 +137,7 @@ mod tests {
         assert_eq!(bursts.wanted(), 11);
         (0..200).for_each(|_| bursts.came(32));
         assert_eq!(bursts.wanted(), 16);
-        // An even device: what is waited for comes, and no more.
+        // An even device: exactly as many completions arrive as are waited for.
         (0..200).for_each(|_| bursts.came(bursts.wanted()));
         assert_eq!(bursts.wanted(), 1, "{bursts:?}");
         let mut one = Bursts::new(1);

@@ -1,18 +1,18 @@
-//! What is checked of what a clone reads, and what its reading back knows.
+//! The state of a clone's read-back, and which jobs verify.
 
 use crate::readings::Way;
 use crate::spec::{JobOptions, Verify};
 use crate::verify::ExpectedWrite;
 use assay_measure::clock::Ns;
 
-/// Reading back, of one clone.
+/// The read-back of one clone.
 #[derive(Debug, Default)]
 pub(super) struct ReadBack {
-    /// What each lane's read must bring.
+    /// The write that each lane's read is expected to return.
     pub(super) expected: Vec<ExpectedWrite>,
-    /// It is going on.
+    /// Whether it is in progress.
     pub(super) under_way: bool,
-    /// Time spent in it, ns.
+    /// Time spent on it, ns.
     pub(super) spent_ns: Ns,
 }
 
@@ -22,12 +22,12 @@ impl ReadBack {
     }
 }
 
-/// The job checks what it wrote, or what it reads.
+/// Whether the job checks what it wrote, or what it reads.
 pub(super) fn verifies(options: &JobOptions) -> bool {
     options.payload.verify != Verify::None
 }
 
-/// The job reads back what it wrote.
+/// Whether the job reads back what it wrote.
 pub(super) fn reads_back(options: &JobOptions) -> bool {
     verifies(options) && options.pattern.mode.goes(Way::Write)
 }

@@ -1,19 +1,20 @@
-//! The search for the highest depth that keeps a latency (`latency_target`).
+//! The search for the highest depth that meets a latency target (`latency_target`).
 //!
-//! The rule is fio's: the depth begins at 1 and doubles from window to window while enough I/Os keep the target; from
-//! the first depth that does not, what lies between is halved. When a window does not change the depth any more, it is
-//! found. The search is no part of what is measured, as a ramp is none: one more window at that depth is measured, and
-//! ends the job. Where fio's own search does not end, this one does: a miss at `iodepth` itself bounds it as any other,
-//! the windows that follow a found depth do not move it, and a depth of 1 that misses is measured and reported.
+//! The rule is fio's. The depth starts at 1 and doubles from window to window while enough I/Os meet the target. After
+//! the first depth that misses it, the search bisects. The depth is found when a window no longer changes it. Like a
+//! ramp, the search is not part of the measurement: one more window at that depth is measured and ends the job. Where
+//! fio's own search does not end, this one does: a miss at `iodepth` itself bounds it like any other, the windows after
+//! a found depth do not move it, and a depth of 1 that misses is measured and reported.
 
 use crate::readings::{GoalLabel, SearchReading};
 use crate::spec::PaceOptions;
 use assay_measure::clock::Ns;
 
-/// Windows in a row that keep the target just below a depth that missed it, before that depth is tried again.
+/// After this many consecutive windows that meet the target just below a depth that missed it, that depth is tried
+/// again.
 const TRY_AGAIN_AFTER: u32 = 3;
 
-/// What a window was.
+/// The verdict on a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Kept,
@@ -22,16 +23,16 @@ pub(super) enum Verdict {
     TimeIsUp,
 }
 
-/// What follows from it.
+/// The next step of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Another window, at this depth.
+    /// Try another window, at this depth.
     Try(u32),
     /// The depth is found: measure it.
     Measure(u32),
     /// It was measured.
     End,
-    /// Not even one I/O at a time keeps a target that all have to keep.
+    /// Even one I/O at a time misses a target that all I/Os must meet.
     Fail,
 }
 
@@ -42,7 +43,7 @@ pub(super) struct Search {
     /// `iodepth`
     most: u32,
     pub(super) depth: u32,
-    /// Highest depth that kept the target; lowered when it no longer does.
+    /// Highest depth that met the target; lowered when it no longer does.
     low: u32,
     /// Lowest depth that missed it.
     high: Option<u32>,
@@ -53,11 +54,11 @@ pub(super) struct Search {
     window_ns: Ns,
     window_begun_ns: Ns,
     deadline_ns: Ns,
-    /// To be acted upon in the next turn.
+    /// The verdict to act on in the next turn.
     pub(super) due: Option<Verdict>,
 }
 
-/// `latency_target` of a job, where it has one.
+/// `latency_target` of a job, if it has one.
 pub(super) fn goal_of(pace: &PaceOptions) -> Option<GoalLabel> {
     let goal = &pace.latency;
     Some(GoalLabel {
@@ -88,17 +89,17 @@ impl Search {
         })
     }
 
-    /// What goes on is no part of what is measured.
+    /// Whether the current I/O is not part of the measurement.
     pub(super) fn is_apart(&self) -> bool {
         !self.goal.adapts && !self.measuring
     }
 
-    /// The depth is measured as it is, and no longer moved.
+    /// Whether the depth is being measured and no longer changes.
     fn is_settled(&self) -> bool {
         !self.goal.adapts && self.measuring
     }
 
-    /// The search begins, once.
+    /// Starts the search, once.
     pub(super) fn begin(&mut self, now: Ns, runtime_ns: Option<Ns>) {
         if self.begun_ns.is_none() {
             self.begun_ns = Some(now);
@@ -115,7 +116,7 @@ impl Search {
         self.due = None;
     }
 
-    /// An I/O ended.
+    /// Records a completed I/O.
     #[inline]
     pub(super) fn ended(&mut self, lat_ns: Ns) {
         self.reading.ios += 1;
@@ -127,7 +128,7 @@ impl Search {
         }
     }
 
-    /// When there is something to look at.
+    /// When the next check is due.
     pub(super) fn due_ns(&self) -> Ns {
         match self.begun_ns {
             Some(_) => (self.window_begun_ns + self.window_ns).min(self.deadline_ns),
@@ -135,7 +136,7 @@ impl Search {
         }
     }
 
-    /// Looks whether a window is over.
+    /// Checks whether a window is over.
     pub(super) fn look(&mut self, now: Ns) {
         if self.begun_ns.is_none() || self.due.is_some() {
             return;
@@ -144,7 +145,7 @@ impl Search {
             self.due = Some(Verdict::TimeIsUp);
         } else if now >= self.window_begun_ns + self.window_ns {
             match self.reading.ios {
-                // Nothing ended in it: nothing can be said yet.
+                // Nothing completed in it, so there is no verdict yet.
                 0 => self.window_begun_ns = now,
                 _ => self.due = Some(self.verdict()),
             }
@@ -160,7 +161,7 @@ impl Search {
         }
     }
 
-    /// What to do after a window.
+    /// Decides what to do after a window.
     pub(super) fn step(&mut self, verdict: Verdict) -> Step {
         if self.is_settled() {
             return Step::End;
@@ -169,7 +170,7 @@ impl Search {
             self.reading.windows += 1;
         }
         let step = match verdict {
-            // What was tried last may not have been judged.
+            // The last depth tried may not have been judged.
             Verdict::TimeIsUp => Step::Measure(self.low.max(1).min(self.depth)),
             Verdict::Kept => self.kept(),
             Verdict::Missed => self.missed(),
@@ -213,7 +214,7 @@ impl Search {
         Step::Try(self.depth.midpoint(self.low))
     }
 
-    /// The depth that was found is measured from now on.
+    /// Measures the depth that was found from now on.
     pub(super) fn measure(&mut self, now: Ns) {
         self.measuring = true;
         self.deadline_ns = Ns::MAX;
@@ -229,7 +230,8 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// A search from 1 to `most` that has a limit: deeper than that misses. The depths tried, and how it ended.
+    /// Simulates a search from 1 to `most` on a device that misses beyond some limit. Returns the depths tried and the
+    /// final step.
     fn run(most: u32, percentile: f64, limit: impl Fn(u32) -> bool) -> (Vec<u32>, Step) {
         let mut pace = PaceOptions::default();
         pace.latency.target_ns = Some(1000);
@@ -278,7 +280,7 @@ mod tests {
         let calls = std::cell::Cell::new(0);
         let (tried, step) = run(64, 99.0, |depth| {
             calls.set(calls.get() + 1);
-            // The device becomes slow after five windows.
+            // The device becomes slower after five windows.
             depth <= if calls.get() <= 5 { 16 } else { 2 }
         });
         assert_eq!(step, Step::Measure(2), "{tried:?}");
@@ -288,7 +290,7 @@ mod tests {
     fn one_at_a_time_that_misses_is_measured_or_fails_where_all_must_keep_it() {
         assert_eq!(run(64, 99.0, |_| false), (vec![1], Step::Measure(1)));
         assert_eq!(run(64, 100.0, |_| false), (vec![1], Step::Fail));
-        // Exactly the share that is asked for is enough.
+        // Exactly the requested share is enough.
         assert_eq!(run(64, 97.0, |_| false).1, Step::Measure(64));
     }
 
@@ -309,7 +311,7 @@ mod tests {
         assert_eq!((search.depth, search.due_ns()), (4, 250));
         search.look(250);
         assert_eq!(search.step(search.due.unwrap()), Step::Measure(2));
-        // A window in which nothing ended says nothing.
+        // A window without completions has no verdict.
         search.begin_window(250);
         search.deadline_ns = Ns::MAX;
         search.look(350);

@@ -1,4 +1,4 @@
-//! Handles reaped requests: counts them in groups of equal ones, and looks at single ones only where an option needs it
+//! Handles reaped requests. Counts them in groups of equal ones, and examines single ones only if an option requires it
 //! or a request failed.
 
 use super::logs::Ended;
@@ -9,7 +9,7 @@ use assay_block::{BlockError, LaneDone};
 use std::io;
 use std::sync::atomic::Ordering;
 
-/// `EIO`: what a transfer of no bytes counts as.
+/// `EIO`: the error for a transfer of no bytes.
 const EIO: i32 = 5;
 /// `EINVAL`
 const EINVAL: i32 = 22;
@@ -17,13 +17,13 @@ const EINVAL: i32 = 22;
 const EFBIG: i32 = 27;
 /// `EOPNOTSUPP`
 const EOPNOTSUPP: i32 = 95;
-/// `ETIMEDOUT`: what an I/O beyond `max_latency` counts as, or one beyond `latency_target` at depth 1, as in fio.
+/// `ETIMEDOUT`: the error for an I/O beyond `max_latency`, or beyond `latency_target` at depth 1, as in fio.
 pub(super) const ETIMEDOUT: i32 = 110;
 /// `ENOSPC`
 const ENOSPC: i32 = 28;
 
 impl Worker<'_> {
-    /// Counts what was reaped; all of it ended now.
+    /// Counts the reaped requests, all of which completed now.
     #[inline]
     pub(super) fn settle(&mut self) {
         if self.done.is_empty() {
@@ -89,7 +89,8 @@ impl Worker<'_> {
         }
     }
 
-    /// One completion that is not like the others, or that is looked at on its own; whether its I/O has ended.
+    /// Handles one completion that differs from the others or needs a separate look; returns whether its I/O has
+    /// completed.
     fn one(&mut self, slot: &Slot, done: LaneDone, way: Way) -> bool {
         let mut slot = *slot;
         if done.result != slot.len as i32 {
@@ -110,8 +111,8 @@ impl Worker<'_> {
         true
     }
 
-    /// The kernel completed only the first `moved` bytes of an I/O. The rest is asked for; until that has come the I/O is in
-    /// flight, with the instants that it has.
+    /// The kernel completed only the first `moved` bytes of an I/O. Requests the rest; until that completes, the I/O
+    /// stays in flight with its original times.
     #[cold]
     fn ask_for_rest(&mut self, slot: &Slot, lane: u32, moved: u32, way: Way) {
         let freed = self.free.pop();
@@ -120,7 +121,7 @@ impl Worker<'_> {
             self.tally.short(way);
         }
         self.begun[lane as usize] = Begun { moved, issue_ns: slot.issue_ns };
-        // From here on submissions are counted one by one: this one is no new I/O.
+        // From here on submissions are counted one by one: this one is not a new I/O.
         self.special = true;
         let (offset, len) = (slot.offset + u64::from(moved), slot.len - moved);
         match way {
@@ -130,7 +131,7 @@ impl Worker<'_> {
         self.queued.push(lane);
     }
 
-    /// An I/O that moved all its bytes.
+    /// Completes an I/O that moved all its bytes.
     pub(super) fn whole(&mut self, slot: &Slot, lane: u32, way: Way) {
         if slot.counted {
             let mut run =
@@ -180,7 +181,7 @@ impl Worker<'_> {
         }
     }
 
-    /// An I/O of which nothing more than the first `moved` bytes can be had.
+    /// Completes an I/O that cannot move more than its first `moved` bytes.
     #[cold]
     pub(super) fn failed(&mut self, slot: &Slot, moved: u32, done: LaneDone, way: Way) {
         let LaneDone { lane, result } = done;
@@ -199,7 +200,7 @@ impl Worker<'_> {
         self.fail_at(&rest, errno, way.name());
     }
 
-    /// Ends the clone with an error of the operating system at a place of a file.
+    /// Ends the clone with an operating system error at an offset of a file.
     fn fail_at(&mut self, slot: &Slot, errno: i32, what: &str) {
         let path = match self.files.get(usize::from(slot.file)) {
             Some(file) => file.path().display().to_string(),
@@ -227,7 +228,7 @@ impl Worker<'_> {
                 "unless the device had an error, the file ends before this offset: another process truncated it \
                  during the run"
             }
-            EFBIG => "the process's limit of file size (ulimit -f) ends before it",
+            EFBIG => "the process's file size limit (ulimit -f) is too low",
             ENOSPC => "the device or file system is full",
             _ => return None,
         };
@@ -242,7 +243,7 @@ impl Worker<'_> {
         self.fail(errno, error.to_string());
     }
 
-    /// The first error ends the clone and is the one that is told.
+    /// Ends the clone with an error; only the first one is reported.
     pub(super) fn fail(&mut self, errno: i32, text: String) {
         self.ending = true;
         self.card.failed.store(true, Ordering::Release);
@@ -254,7 +255,7 @@ impl Worker<'_> {
 
 const NOTHING: Run = Run { way: Way::Read, start_ns: 0, issue_ns: 0, ios: 0, bytes: 0 };
 
-/// The operating system's words for an error number.
+/// The operating system's text for an error number.
 pub(super) fn errno_text(errno: i32) -> String {
     let text = io::Error::from_raw_os_error(errno).to_string();
     match text.split_once(" (os error") {

@@ -21,7 +21,7 @@ struct Watched {
     before: Sums,
 }
 
-/// I/Os, bytes, sum of latencies: of all clones of a job.
+/// I/Os, bytes and sum of latencies over all clones of a job.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sums {
     ios: u64,
@@ -45,7 +45,7 @@ impl Steadiness {
         begun.map(|job| job.since_ns + NS_PER_S).min().unwrap_or(Ns::MAX)
     }
 
-    /// Takes the seconds that have passed.
+    /// Processes the seconds that have passed.
     pub(super) fn tick(&mut self, wave: &Wave<'_>, now: Ns) {
         for (&job, watched) in &mut self.jobs {
             let (sums, first_ns, running) = sums(wave, job);
@@ -72,14 +72,14 @@ impl Steadiness {
         }
     }
 
-    /// What is known of each watched job.
+    /// The steady-state reading of each watched job.
     pub(super) fn readings(&self) -> impl Iterator<Item = (usize, SteadyReading)> + '_ {
         let reading = |(&job, watched): (&usize, &Watched)| (job, watched.watch.reading());
         self.jobs.iter().map(reading)
     }
 }
 
-/// What all clones of a job did, when the first of them began to measure, whether any runs.
+/// Sums over all clones of a job, when the first of them started to measure, and whether any still runs.
 fn sums(wave: &Wave<'_>, job: usize) -> (Sums, Option<Ns>, bool) {
     let mut sums = Sums::default();
     let mut first_ns = None;

@@ -1,9 +1,8 @@
-//! What a clone counts. One writer, no lock; whole groups of equal I/Os at a time.
+//! The counters of a clone. One writer, no lock; they count whole groups of equal I/Os at a time.
 //!
-//! Identities: an I/O that was queued while measuring is counted once when it is reaped; its
-//! `lat` is `slat + clat` exactly, because all three come from the same three instants. The
-//! time in flight is integrated from the same instants but apart from all latencies, so that
-//! Little's law can be checked.
+//! Identities: each I/O queued while measuring is counted once, when it is reaped. Its `lat` is exactly `slat + clat`,
+//! because all three come from the same three timestamps. The time in flight is integrated from the same timestamps but
+//! independently of all latencies, so that Little's law can be checked.
 
 use super::board::{Card, SecondPart};
 use crate::readings::{
@@ -14,7 +13,7 @@ use assay_measure::clock::{NS_PER_S, Ns};
 use assay_measure::histogram::Histogram;
 use std::sync::atomic::Ordering;
 
-/// Which latencies are taken.
+/// The latencies to take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamps {
     pub(super) slat: bool,
@@ -23,13 +22,13 @@ pub(super) struct Stamps {
 }
 
 impl Stamps {
-    /// Any instant is needed at all.
+    /// Whether any timestamp is needed.
     pub(super) fn any(self) -> bool {
         self.slat || self.clat || self.lat
     }
 }
 
-/// I/Os of one direction that share their instants.
+/// I/Os of one direction that share their timestamps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     pub(super) way: Way,
@@ -46,13 +45,13 @@ struct WayTally {
     short_ios: u64,
     slat: LatencyReading,
     clat: LatencyReading,
-    /// Of whole seconds; the current one is in `second`.
+    /// Latencies of finished seconds; `second` has the current one.
     lat: LatencyReading,
     second: LatencyReading,
     /// Sum of `lat` over all I/Os.
     lat_sum_ns: u64,
     response: Option<(LatencyReading, LatencyReading)>,
-    /// `ios` and `bytes` at the last border of a second.
+    /// `ios` and `bytes` at the last second boundary.
     at_border: (u64, u64),
 }
 
@@ -93,14 +92,14 @@ impl WayTally {
     }
 }
 
-/// The counters of one clone, from its first measured instant.
+/// The counters of one clone since its first measured time.
 #[derive(Debug)]
 pub(super) struct Tally {
     stamps: Stamps,
     used: [bool; DIRECTIONS],
     rated: [bool; DIRECTIONS],
     ways: [WayTally; DIRECTIONS],
-    /// `clat` by fio's bounds, which the slots of a histogram do not hold.
+    /// `clat` by fio's bounds, which do not coincide with the buckets of a histogram.
     clat_families: FamilyCounts,
     sync: LatencyReading,
     syncs_at_border: u64,
@@ -141,7 +140,7 @@ impl Tally {
         }
     }
 
-    /// Measuring begins now: everything is at zero.
+    /// Starts measuring at zero.
     pub(super) fn begin(&mut self, now: Ns, group_first_ns: Ns) {
         *self = Self::new(self.used, self.rated, self.stamps);
         self.first_ns = now;
@@ -155,7 +154,7 @@ impl Tally {
         self.group_first_ns + (self.second + 1) * NS_PER_S
     }
 
-    /// `ios` I/Os were prepared at `now` and go to the engine in one call.
+    /// Records that `ios` I/Os were prepared at `now` and are submitted in one call.
     #[inline]
     pub(super) fn submitted(&mut self, now: Ns, ios: u32) {
         self.flow(now);
@@ -164,7 +163,7 @@ impl Tally {
         self.depths[depth_slot(self.in_flight)] += u64::from(ios);
     }
 
-    /// A reaping call ended at `now` with so many I/Os, `counted` of them prepared while measuring.
+    /// Records that a reaping call ended at `now` with this many I/Os, `counted` of them prepared while measuring.
     #[inline]
     pub(super) fn reaped(&mut self, now: Ns, ios: u32, counted: u32) {
         self.flow(now);
@@ -179,7 +178,7 @@ impl Tally {
         self.in_flight_since_ns = now;
     }
 
-    /// Counts I/Os that ended at `now`.
+    /// Counts I/Os that completed at `now`.
     #[inline]
     pub(super) fn ended(&mut self, run: &Run, now: Ns) {
         let way = &mut self.ways[run.way.index()];
@@ -190,7 +189,7 @@ impl Tally {
             way.second.record_n(lat_ns, run.ios);
             way.lat_sum_ns += lat_ns * run.ios;
         }
-        // A trim is one call that submits and ends.
+        // A trim is submitted and completed in one call.
         if self.stamps.slat && run.way != Way::Trim {
             way.slat.record_n(run.issue_ns - run.start_ns, run.ios);
         }
@@ -200,12 +199,12 @@ impl Tally {
         }
     }
 
-    /// A completion brought less than asked; the I/O goes on.
+    /// Counts a completion that moved less than requested; the I/O continues.
     pub(super) fn short(&mut self, way: Way) {
         self.ways[way.index()].short_ios += 1;
     }
 
-    /// An I/O that was due at `due_ns` ended at `now`.
+    /// Counts an I/O that was due at `due_ns` and completed at `now`.
     #[inline]
     pub(super) fn responded(&mut self, way: Way, due_ns: Ns, now: Ns) {
         if let Some((_, second)) = &mut self.ways[way.index()].response {
@@ -213,7 +212,7 @@ impl Tally {
         }
     }
 
-    /// A sync took from `start_ns` to `now`.
+    /// Counts a sync from `start_ns` to `now`.
     pub(super) fn synced(&mut self, start_ns: Ns, now: Ns) {
         self.sync.record(now.saturating_sub(start_ns));
     }
@@ -238,7 +237,7 @@ impl Tally {
         card.lat_sum_ns.store(lat_sum_ns, Ordering::Relaxed);
     }
 
-    /// Hands the current second over and begins the one `now` lies in.
+    /// Hands over the current second and starts the one that contains `now`.
     pub(super) fn turn_second(&mut self, now: Ns, card: &Card) {
         let mut part = SecondPart { second: self.second, ..SecondPart::default() };
         for (index, way) in self.ways.iter_mut().enumerate() {
@@ -266,7 +265,7 @@ impl Tally {
         card.hand_second(part);
     }
 
-    /// Everything counted so far, up to `now`.
+    /// The counts up to `now`.
     pub(super) fn reading(&mut self, now: Ns) -> CloneReading {
         self.flow(now);
         let runtime_ns = now.saturating_sub(self.first_ns);

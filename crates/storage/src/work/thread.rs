@@ -1,4 +1,4 @@
-//! The life of a clone's thread: set up, wait at the gate, work, leave the reading.
+//! The thread of a clone: sets up, waits at the gate, works, and leaves its reading.
 
 use super::board::Board;
 use super::worker::{CloneTask, Worker};
@@ -16,21 +16,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// What a clone leaves behind.
+/// The results of a clone.
 #[derive(Debug, Default)]
 pub(super) struct Left {
     pub(super) reading: CloneReading,
-    /// It never worked, because of this.
+    /// Why it never started, if so.
     pub(super) refused: Option<EngineError>,
-    /// What the ring obtained, and what it was refused.
+    /// The features that the ring obtained; the refused ones follow.
     pub(super) features: Vec<String>,
     pub(super) refusals: Vec<(String, String)>,
-    /// What has to be said beside its figures.
+    /// Notes on its figures.
     pub(super) notes: Vec<String>,
 }
 
 impl Left {
-    /// The reading, in which a refusal is the error.
+    /// The reading, with a refusal as its error.
     pub(super) fn into_reading(self) -> CloneReading {
         let mut reading = self.reading;
         if let Some(refused) = self.refused {
@@ -44,10 +44,10 @@ impl Left {
     }
 }
 
-/// `EIO`: an error that the operating system has no number for.
+/// `EIO` stands for errors without an operating system number.
 pub(super) const EIO: i32 = 5;
 
-/// Runs one clone from its set-up to its end. A panic ends this clone only.
+/// Runs one clone from setup to end. A panic ends only this clone.
 pub(super) fn run(task: &CloneTask<'_>, board: &Board, stop: &Stop) -> Left {
     let mut left = Left {
         reading: CloneReading {
@@ -94,13 +94,13 @@ pub(super) fn run(task: &CloneTask<'_>, board: &Board, stop: &Stop) -> Left {
     left
 }
 
-/// What a panic says.
+/// The message of a panic.
 fn words(panic: &(dyn std::any::Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("it gives no reason")
+        .unwrap_or("no reason given")
 }
 
 pub(super) fn set_up<'a>(
@@ -131,13 +131,13 @@ pub(super) fn set_up<'a>(
     content.set_numbers(task.opened.numbers_of(task.job, task.clone));
     let worker = Worker::new(task, board, stop, lanes, files, pattern, content);
     if worker.pace.rated().contains(&true) || options.pace.think_ns > 0 {
-        // A schedule is only as good as the timer that keeps it; where this is refused it is 50 us worse.
+        // A schedule is only as precise as its timer; if the kernel refuses this, wake-ups are up to 50 us late.
         let _ = set_timer_slack(1);
     }
     Ok(worker)
 }
 
-/// The clone's pattern, over its part of the files.
+/// The clone's pattern over its part of the files.
 fn pattern(task: &CloneTask<'_>) -> Result<Pattern, EngineError> {
     let mut options = std::borrow::Cow::Borrowed(task.options);
     if let Some(bytes) = task.amount_bytes.filter(|_| options.pattern.io_size.is_none()) {
@@ -146,7 +146,7 @@ fn pattern(task: &CloneTask<'_>) -> Result<Pattern, EngineError> {
     Pattern::new(&options, task.regions, task.number, task.seed).map_err(|error| EngineError::Usage(error.to_string()))
 }
 
-/// Largest block of any direction that the job has, bytes: what a buffer must hold.
+/// Largest block of any direction of the job, bytes: the size of a buffer.
 pub(super) fn most_block(options: &JobOptions) -> u32 {
     let pattern = &options.pattern;
     Way::ALL
@@ -182,7 +182,7 @@ fn lane_engine(options: &JobOptions) -> LaneEngine {
     }
 }
 
-/// Puts the thread where the options want it.
+/// Binds the thread to CPUs and sets its priority as the options request.
 fn place(options: &JobOptions, clone: u32) -> Result<(), EngineError> {
     let placement = &options.placement;
     if let Some(cpus) = placement.cpus.as_ref().filter(|cpus| !cpus.is_empty()) {
@@ -198,7 +198,7 @@ fn place(options: &JobOptions, clone: u32) -> Result<(), EngineError> {
         })?;
     }
     if let Some(nice) = placement.nice {
-        // Linux keeps the priority of each thread apart, under the thread's id.
+        // Linux keeps a priority per thread, under the thread's id.
         let thread = rustix::thread::gettid();
         rustix::process::setpriority_process(Some(thread), nice)
             .map_err(|error| EngineError::Io { what: format!("cannot set nice={nice}"), source: error.into() })?;
@@ -206,7 +206,7 @@ fn place(options: &JobOptions, clone: u32) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// `wait_for` and then `startdelay`: whether to go on after them.
+/// Waits for `wait_for`, then `startdelay`; returns whether to continue.
 fn delay(options: &JobOptions, task: &CloneTask<'_>, board: &Board, stop: &Stop) -> bool {
     let (least, most) = options.pace.start_delay_ns;
     let mut stream = Stream::new(task.seed, u64::from(task.number), Purpose::ThinkLength);

@@ -1,4 +1,4 @@
-//! Trims: one call of the kernel each, which has happened when it returns, as in fio with every engine.
+//! Trims: one system call each, complete when it returns, as in fio with every engine.
 
 use super::worker::{Kind, Slot, Worker};
 use crate::pattern::Io;
@@ -7,7 +7,8 @@ use assay_block::LaneDone;
 use std::sync::atomic::Ordering;
 
 impl Worker<'_> {
-    /// Trims, and counts it; `trimwrite` writes the same bytes next. It takes no lane: nothing is in flight of it afterwards.
+    /// Trims and counts the I/O; with `trimwrite` the same bytes are written next. Uses no lane: nothing stays in
+    /// flight.
     pub(super) fn trim(&mut self, io: &Io) {
         let due_ns = self.pace.due(io.way).unwrap_or(0);
         self.pace.queued(io.way, io.len);

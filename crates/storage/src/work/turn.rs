@@ -1,4 +1,4 @@
-//! One turn of a clone: what is prepared, given to the kernel, waited for and taken.
+//! One turn of a clone: prepares, submits, waits for and reaps requests.
 
 use super::worker::{FREE, Kind, More, NAP_NS, Slot, Worker};
 use crate::pattern::{Io, Next};
@@ -8,7 +8,7 @@ use assay_measure::clock::Ns;
 use std::time::Duration;
 
 impl Worker<'_> {
-    /// The next I/O of the pattern; `None` when the amount is used up.
+    /// The next I/O of the pattern; `None` at the end of the amount.
     #[inline]
     fn draw(&mut self) -> Option<Io> {
         if let Some(io) = self.held.take() {
@@ -21,7 +21,7 @@ impl Worker<'_> {
         }
     }
 
-    /// As in fio, the rates of a mixed job go before its mix.
+    /// In a mixed job rates take precedence over the mix, as in fio.
     fn draw_by_rate(&mut self) -> Next {
         match self.pace.wanted(self.now) {
             Some(way) => self.pattern.next_of(way),
@@ -85,7 +85,7 @@ impl Worker<'_> {
             }
             if self.special && io.way == Way::Trim {
                 if !self.queued.is_empty() {
-                    // What comes before it goes to the kernel before it.
+                    // Submit the earlier requests first.
                     self.held = Some(io);
                     return More::Enough;
                 }
@@ -102,7 +102,7 @@ impl Worker<'_> {
         pace.think_ns > 0 && self.since_thinking >= pace.think_blocks.max(1)
     }
 
-    /// When the I/O is due, if that is still to come.
+    /// When the I/O is due, if that is in the future.
     fn too_early(&mut self, io: &Io) -> Option<Ns> {
         let due_ns = self.pace.due(io.way)?;
         if due_ns <= self.now {
@@ -145,7 +145,7 @@ impl Worker<'_> {
     #[inline]
     pub(super) fn enqueue(&mut self, lane: u32, io: &Io, due_ns: Ns) {
         if self.queued.is_empty() && self.stamps.any() {
-            // The first of a batch is prepared: this is the instant of all of it.
+            // The first request of a batch is prepared: this timestamp applies to all of it.
             self.now = self.clock.now_ns();
         }
         self.slots[lane as usize] = Slot {
@@ -181,7 +181,7 @@ impl Worker<'_> {
         self.queued.push(lane);
     }
 
-    /// Gives what is queued to the kernel; whether it took all of it.
+    /// Submits what is queued; returns whether the kernel took all of it.
     #[inline]
     pub(super) fn submit(&mut self) -> Result<bool, BlockError> {
         let taken = self.lanes.submit()? as usize;
@@ -201,8 +201,8 @@ impl Worker<'_> {
         Ok(all)
     }
 
-    /// Counts the first `taken` of what is queued as submitted in one call; syncs are no I/Os, and the rest of a short one
-    /// was counted with its beginning.
+    /// Counts the first `taken` queued requests as submitted in one call. Syncs are not I/Os, and the rest of a short
+    /// I/O was counted with its start.
     #[inline]
     fn count_submission(&mut self, taken: usize) {
         if !self.measuring {
@@ -222,7 +222,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Waits for completions by the policy and counts them.
+    /// Waits for completions according to the policy and counts them.
     pub(super) fn collect(&mut self, more: More) -> Result<(), BlockError> {
         loop {
             if self.lanes.in_flight() + self.lanes.queued() == 0 {
@@ -255,14 +255,14 @@ impl Worker<'_> {
         if self.queued.is_empty() {
             return self.lanes.wait(at_least, timeout);
         }
-        // No slat is wanted: one call submits and waits, and the requests count from before it.
+        // Without slat one call submits and waits, and the requests count from before it.
         let taken = self.lanes.submit_and_wait(at_least, timeout)? as usize;
         self.count_submission(taken);
         self.queued.drain(..taken);
         Ok(())
     }
 
-    /// Nothing is in flight: sleeps until the next I/O is due, for a nap at most.
+    /// With nothing in flight: sleeps until the next I/O is due, up to the nap time.
     fn rest(&mut self, more: More) {
         let More::At(due_ns) = more else { return };
         self.now = self.clock.now_ns();
@@ -299,7 +299,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Waits for everything in flight.
+    /// Waits until nothing is in flight.
     pub(super) fn drain(&mut self) -> Result<(), BlockError> {
         while self.lanes.in_flight() + self.lanes.queued() > 0 {
             self.turn_over()?;
@@ -307,7 +307,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Submits what is queued, waits for one and takes what there is.
+    /// Submits what is queued, waits for one completion and takes all that are ready.
     pub(super) fn turn_over(&mut self) -> Result<(), BlockError> {
         if !self.queued.is_empty() {
             self.submit()?;

@@ -1,5 +1,5 @@
-//! Writes that are read back, and reads that are checked: when, and how the result is handled. What is to be expected
-//! where is `verify::Content`'s knowledge.
+//! Reads back writes and checks reads: when to do so, and how to handle the result. `verify::Content` knows which
+//! content to expect.
 
 use super::worker::{Failure, Slot, Worker};
 use crate::pattern::{Io, Next};
@@ -11,14 +11,14 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// `EILSEQ`: what a block that is not what was written counts as, as in fio.
+/// `EILSEQ`: the error for a block with unexpected content, as in fio.
 const EILSEQ: i32 = 84;
-/// How often a block of a shared file that is not whole is read again, and after what pause.
+/// How often to reread an inconsistent block of a shared file; the pause follows.
 const READ_AGAIN: u32 = 10;
 const READ_AGAIN_AFTER: Duration = Duration::from_millis(1);
 
 impl Worker<'_> {
-    /// Looks at the content of an I/O that ended.
+    /// Checks the content of a completed I/O.
     pub(super) fn check_content(&mut self, slot: &Slot, lane: u32, moved: i32, way: Way) {
         let whole = moved == slot.len as i32;
         match way {
@@ -46,8 +46,8 @@ impl Worker<'_> {
         }
     }
 
-    /// Where jobs share a file, one may write a block while another reads it, and a file system may let the reader see
-    /// both halves. Such a block is whole a moment later; a damaged one stays damaged.
+    /// If jobs share a file, one may write a block while another reads it, and a file system may let the reader see
+    /// parts of both versions. Such a block is consistent a moment later; a damaged one stays damaged.
     fn check_again(
         &self,
         path: &str,
@@ -55,7 +55,7 @@ impl Worker<'_> {
         expected: ExpectedWrite,
         first: BlockDifference,
     ) -> Result<(), BlockDifference> {
-        // Where damage is known, the rest of it need not be waited for.
+        // Once damage is known, rereading further blocks is not worth the wait.
         let in_doubt = self.content.is_shared() && self.failure.is_none();
         let Some(file) = in_doubt.then(|| File::open(path).ok()).flatten() else {
             return Err(first);
@@ -76,12 +76,12 @@ impl Worker<'_> {
         }
         self.card.failed.store(true, Ordering::Release);
         let failure = Failure { errno: EILSEQ, text: mismatch.to_string() };
-        // The first is told; the others are looked for as well unless the first is fatal.
+        // Only the first failure is reported; the check of the others continues unless the first is fatal.
         self.failure.get_or_insert(failure);
         self.ending |= self.options.payload.verify_fatal;
     }
 
-    /// `verify_only`: nothing is written; what the pattern would write should be there.
+    /// `verify_only`: writes nothing, and expects what the pattern would have written.
     pub(super) fn note_all(&mut self) {
         while let Next::Io(io) = self.pattern.next() {
             if io.way == Way::Write {
@@ -90,7 +90,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Reads back what was written and checks it; everything in flight has ended.
+    /// Reads back and checks what was written; everything in flight has completed.
     pub(super) fn read_back(&mut self) -> Result<(), BlockError> {
         self.read_back.under_way = true;
         let letter = self.card.state.swap(b'V', Ordering::Relaxed);

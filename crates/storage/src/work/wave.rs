@@ -1,16 +1,16 @@
-//! The clones that run at one time.
+//! The clones that run at the same time.
 
 use super::board::Board;
 use super::worker::CloneTask;
 use crate::spec::JobOptions;
 
-/// A wave under watch.
+/// A wave and its board.
 pub(super) struct Wave<'a> {
     pub(super) board: &'a Board,
     pub(super) tasks: &'a [CloneTask<'a>],
-    /// Numbers of the report groups, as the board has them.
+    /// Numbers of the report groups, in the order of the board.
     pub(super) groups: &'a [u32],
-    /// Place of the wave's first clone among all clones.
+    /// Index of the wave's first clone among all clones.
     pub(super) first_clone: usize,
 }
 

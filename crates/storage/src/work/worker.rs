@@ -1,8 +1,8 @@
-//! The thread of one clone: its state, its turns, its events.
+//! The worker of one clone: its state, its turns, its events.
 //!
-//! A turn prepares what there is room for, gives it to the kernel in one call, waits, reaps and
-//! counts. Instants are read once a batch: after its first request is prepared, after the
-//! submitting call, and once for all that one call reaped. Nothing is allocated or locked here.
+//! A turn prepares as many requests as there is room for, submits them in one call, waits, reaps and counts. It reads
+//! the clock once per batch: after preparing the first request, after the submitting call, and once for everything that
+//! one call reaped. It neither allocates nor locks.
 
 use super::board::{Board, Card, Orders};
 use super::logs::{Batch, Logs};
@@ -23,51 +23,51 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 
-/// How long a clone sleeps at most before it looks for orders.
+/// Maximum sleep of a clone before it checks for orders.
 pub(super) const NAP_NS: Ns = 20_000_000;
-/// Turns between looks at the clock where nothing else needs one.
+/// Turns between clock readings if nothing else needs one.
 const TURNS_PER_LOOK: u32 = 16;
 /// If that many turns took longer than this, the clock is read every turn.
 const LOOK_WITHIN_NS: Ns = 500_000;
 
-/// A clone that is about to run: everything decided.
+/// A clone that is ready to run, with everything decided.
 #[derive(Clone)]
 pub(super) struct CloneTask<'a> {
-    /// Place among the wave's clones.
+    /// Index among the wave's clones.
     pub(super) index: usize,
-    /// Place of the job among all jobs.
+    /// Index of the job among all jobs.
     pub(super) job: usize,
     /// From 0.
     pub(super) clone: u32,
-    /// Place of its report group in the wave's board.
+    /// Index of its report group on the wave's board.
     pub(super) group: usize,
     pub(super) name: &'a str,
     pub(super) options: &'a JobOptions,
     pub(super) opened: &'a Opened,
-    /// Place among all clones of all jobs: decides its random streams.
+    /// Index among all clones of all jobs: determines its random streams.
     pub(super) number: u32,
     pub(super) regions: &'a [Region],
-    /// Bytes of one pass, where it is not all of the regions.
+    /// Bytes of one pass, if less than all of the regions.
     pub(super) amount_bytes: Option<u64>,
     pub(super) seed: u64,
-    /// Number of this run, that no other run has.
+    /// Number that is unique to this run.
     pub(super) run: u64,
-    /// Places of the wave's clones that have to end before it begins (`wait_for`).
+    /// Indexes of the wave's clones that must end before it starts (`wait_for`).
     pub(super) after: Vec<usize>,
-    /// Clones that run beside it have files in common with it.
+    /// Whether clones that run concurrently use the same files.
     pub(super) shared: bool,
-    /// Where rows of logs go.
+    /// Receives the rows of logs.
     pub(super) logs: Sender<Batch>,
 }
 
-/// What a request in flight is.
+/// The kind of a request in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Io(Way),
     Sync,
 }
 
-/// One lane's request.
+/// The request of one lane.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub(super) start_ns: Ns,
@@ -78,36 +78,36 @@ pub(super) struct Slot {
     pub(super) len: u32,
     pub(super) file: u16,
     pub(super) kind: Kind,
-    /// It was prepared while measuring.
+    /// Whether it was prepared while measuring.
     pub(super) counted: bool,
 }
 
 pub(super) const FREE: Slot =
     Slot { start_ns: 0, issue_ns: 0, due_ns: 0, offset: 0, len: 0, file: 0, kind: Kind::Sync, counted: false };
 
-/// What a lane's I/O has moved, if its first completion was short. Kept apart from the slot, which every I/O touches.
+/// What a lane's I/O has moved after a short first completion. Separate from the slot, which every I/O accesses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Begun {
-    /// 0: nothing yet.
+    /// 0 if nothing yet.
     pub(super) moved: u32,
-    /// When the I/O was first given to the kernel.
+    /// When the I/O was first submitted to the kernel.
     pub(super) issue_ns: Ns,
 }
 
-/// Whether more could be issued at once.
+/// Whether more can be issued now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum More {
-    /// As much as there was room for.
+    /// The room was used up.
     Enough,
-    /// Not before this instant.
+    /// Not before this time.
     At(Ns),
-    /// Not before everything in flight has ended and the clone has thought.
+    /// Not until everything in flight has completed and the think time is over.
     AfterThinking,
-    /// Not before everything in flight has ended and was read back.
+    /// Not until everything in flight has completed and was read back.
     AfterReadingBack,
-    /// A trim was done, which is no reason to wait for anything.
+    /// A trim was done, so there is nothing to wait for.
     Trimmed,
-    /// Never: the work is done.
+    /// Never: the work is complete.
     Never,
 }
 
@@ -118,7 +118,7 @@ pub(super) struct Failure {
     pub(super) text: String,
 }
 
-/// One clone at work.
+/// A clone at work.
 pub(super) struct Worker<'a> {
     pub(super) task: &'a CloneTask<'a>,
     pub(super) options: &'a JobOptions,
@@ -140,18 +140,18 @@ pub(super) struct Worker<'a> {
     pub(super) tally: Tally,
     pub(super) stamps: Stamps,
     pub(super) synchronous: bool,
-    /// A slat is wanted, so the submitting call is one of its own.
+    /// Whether slat is taken, so that submitting needs a call of its own.
     pub(super) own_submit: bool,
     pub(super) slots: Box<[Slot]>,
     /// One per lane.
     pub(super) begun: Box<[Begun]>,
     pub(super) free: Vec<u32>,
-    /// Lanes beyond the depth that is tried.
+    /// Lanes beyond the depth that is being tried.
     pub(super) parked: Vec<u32>,
     pub(super) search: Option<Search>,
     pub(super) queued: Vec<u32>,
     pub(super) done: Vec<LaneDone>,
-    /// The last instant read.
+    /// The last clock reading.
     pub(super) now: Ns,
     pub(super) next_event_ns: Ns,
     pub(super) ramp_ends_ns: Ns,
@@ -161,13 +161,13 @@ pub(super) struct Worker<'a> {
     pub(super) measuring: bool,
     pub(super) ending: bool,
     pub(super) news: u32,
-    /// Drawn, and not due yet.
+    /// Drawn, but not due yet.
     pub(super) held: Option<Io>,
-    /// Rates, syncs or think times are looked at before each I/O.
+    /// Whether rates, syncs or think times must be checked before each I/O.
     pub(super) special: bool,
-    /// Rates decide which way the next I/O goes.
+    /// Whether rates decide the direction of the next I/O.
     pub(super) mixed_rate: bool,
-    /// Each I/O is looked at on its own when it ends.
+    /// Whether each I/O is examined separately when it completes.
     pub(super) detailed: bool,
     pub(super) sync_due: Option<u16>,
     pub(super) writes: u64,
@@ -178,13 +178,13 @@ pub(super) struct Worker<'a> {
     pub(super) entries_before: u64,
 }
 
-/// Which latencies are taken.
+/// The latencies to take.
 fn stamps_of(options: &JobOptions) -> Stamps {
     let measure = &options.measure;
     Stamps { slat: !measure.no_slat && !is_synchronous(options), clat: !measure.no_clat, lat: !measure.no_lat }
 }
 
-/// Syncs, think times, verification or trims are to be looked at before each I/O.
+/// Whether syncs, think times, verification or trims must be checked before each I/O.
 fn is_special(options: &JobOptions) -> bool {
     let pace = &options.pace;
     let syncs = pace.fsync_every > 0 || pace.fdatasync_every > 0;
@@ -192,13 +192,13 @@ fn is_special(options: &JobOptions) -> bool {
     syncs || trims || pace.think_ns > 0 || verifies(options)
 }
 
-/// Each I/O is to be looked at on its own when it ends.
+/// Whether each I/O must be examined separately when it completes.
 fn is_detailed(options: &JobOptions) -> bool {
     let pace = &options.pace;
     pace.max_latency_ns.is_some() || pace.latency.target_ns.is_some() || verifies(options)
 }
 
-/// Directions that have I/Os, reading back among them.
+/// Directions with I/Os, including read-back.
 fn used_by(options: &JobOptions) -> [bool; DIRECTIONS] {
     let mut used = Way::ALL.map(|way| options.pattern.mode.goes(way));
     used[Way::Read.index()] |= reads_back(options);
@@ -276,7 +276,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Does all of the clone's work, up to the last sync.
+    /// Does all of the clone's work, including the last sync.
     pub(super) fn work(&mut self) {
         self.begin();
         let ended = self.phases();
@@ -300,7 +300,7 @@ impl<'a> Worker<'a> {
             self.turns()?;
         }
         self.close()?;
-        // The end of the pattern ended the turns; only an order, a stop or the time forbids more.
+        // The end of the pattern ended the turns; only an order, a stop or the time forbids more I/O.
         self.ending = self.failure.is_some()
             || self.stop.requested()
             || self.orders.end.load(Ordering::Relaxed)
@@ -353,7 +353,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Orders and, where no instants are taken, the time.
+    /// Checks for orders and, if no timestamps are taken, the time.
     #[inline]
     pub(super) fn look_around(&mut self) {
         let news = self.orders.news.load(Ordering::Acquire);
@@ -369,7 +369,7 @@ impl<'a> Worker<'a> {
             }
             self.turns = 0;
             let now = self.clock.now_ns();
-            // Slow turns are rare turns: then a look at each costs nothing.
+            // Slow turns are rare turns, so checking each of them costs nothing.
             if now - self.now > LOOK_WITHIN_NS {
                 self.turns = TURNS_PER_LOOK;
             }
@@ -390,7 +390,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Something is due at `self.now`: the end of the ramp, of a second, of a cycle, of the time.
+    /// Handles what is due at `self.now`: the end of the ramp, of a second, of a cycle or of the time.
     pub(super) fn event(&mut self) {
         let now = self.now;
         if !self.measuring && now >= self.ramp_ends_ns {
@@ -427,7 +427,7 @@ impl<'a> Worker<'a> {
         self.next_event_ns = next;
     }
 
-    /// A depth is searched, which is no part of what is measured.
+    /// Whether a search for a depth is in progress, which is not part of the measurement.
     fn searches_apart(&self) -> bool {
         self.search.as_ref().is_some_and(Search::is_apart)
     }
@@ -443,7 +443,7 @@ impl<'a> Worker<'a> {
         if let Some(minimum) = &mut self.minimum {
             minimum.begin(now);
         }
-        // A depth that was searched for is measured for a window.
+        // A depth found by a search is measured for one window.
         let searched = self.search.is_some() && !self.options.pace.latency.adapts;
         let runtime_ns = self.options.pace.runtime_ns.filter(|&ns| ns > 0);
         if let Some(runtime_ns) = runtime_ns.filter(|_| !searched) {
@@ -455,7 +455,7 @@ impl<'a> Worker<'a> {
         self.card.first_ns.store(now, Ordering::Release);
     }
 
-    /// fio's letter of a running job.
+    /// fio's letter for a running job.
     fn letter(&self) -> u8 {
         use crate::spec::Mode;
         match self.options.pattern.mode {
@@ -472,7 +472,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Drains, and makes durable what the options want durable at the end.
+    /// Drains, and syncs at the end if the options request it.
     fn close(&mut self) -> Result<(), BlockError> {
         self.drain()?;
         self.wait_for_deadline();
@@ -484,7 +484,7 @@ impl<'a> Worker<'a> {
         let at_end = files.end_fsync || files.fsync_on_close;
         if at_end && self.options.pattern.mode.goes(Way::Write) && !self.is_fileless() {
             self.card.set_state(b'F');
-            // What is queued from here on is no I/O, and is not counted as one in flight.
+            // Requests queued from here on are not I/Os and do not count as in flight.
             self.special = true;
             for file in 0..self.files.len() as u16 {
                 let counted = std::mem::replace(&mut self.measuring, false);
@@ -500,7 +500,7 @@ impl<'a> Worker<'a> {
         matches!(self.options.engine, IoEngine::Null | IoEngine::Nop)
     }
 
-    /// With a rate the last I/O may end long before the time does: the time counts all the same, unless the job failed.
+    /// With a rate, the last I/O may complete long before the time is over: waits for that, unless the job failed.
     fn wait_for_deadline(&mut self) {
         if self.failure.is_some() {
             return;
@@ -518,7 +518,7 @@ impl<'a> Worker<'a> {
     pub(super) fn reading(&mut self, now: Ns) -> CloneReading {
         let mut reading = if self.measuring { self.tally.reading(now) } else { CloneReading::default() };
         if self.read_back.spent_ns > 0 {
-            // Reading back is a phase of its own, with a time of its own.
+            // Read-back is a separate phase with its own time.
             let [read, write, _] = &mut reading.ways;
             write.runtime_ns = write.runtime_ns.saturating_sub(self.read_back.spent_ns);
             if !self.options.pattern.mode.goes(Way::Read) {
@@ -556,7 +556,7 @@ impl<'a> Worker<'a> {
         self.moved
     }
 
-    /// Blocks that were to be read back and were not.
+    /// Whether blocks that should have been read back were not.
     pub(super) fn was_cut_off(&self) -> bool {
         self.content.read_back_due(true)
     }

@@ -1,4 +1,4 @@
-//! Jobs, clones and where they run.
+//! Options for jobs, clones and where they run.
 
 use super::super::setters;
 use super::Category::Clones;

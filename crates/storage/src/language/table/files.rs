@@ -1,4 +1,4 @@
-//! Files: names, sizes, how they are made and opened.
+//! Options for files: names, sizes, how to create and open them.
 
 use super::super::setters;
 use super::Category::Files;

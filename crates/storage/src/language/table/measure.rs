@@ -1,4 +1,4 @@
-//! Figures and logs.
+//! Options for figures and logs.
 
 use super::super::setters;
 use super::Category::Measure;

@@ -1,6 +1,6 @@
-//! The option table: what each option is called, takes, does and is worth without being given.
+//! The option table: name, value, effect and default of each option.
 //!
-//! Everything else reads it: the command line, job files, help, `docs/design/io-options.md`.
+//! It is the source for the command line, job files, help and `docs/design/io-options.md`.
 
 mod clones;
 mod files;
@@ -19,21 +19,21 @@ use assay_measure::config::nearest;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// Writes a value into a job.
+/// Stores a value in a job.
 pub(super) type Set = fn(&mut Draft, &Value<'_>) -> Read<()>;
 
 /// What assay does with an option.
 #[derive(Clone, Copy, Debug)]
 pub enum Use {
-    /// It does what it does in fio.
+    /// It works as in fio.
     Works(Set),
     /// It is checked and then ignored, for this reason.
     Accepted(&'static str),
-    /// It is refused; this would do instead, or is why.
+    /// It is refused; the text names an alternative or the reason.
     Refused(&'static str),
 }
 
-/// What an option belongs to.
+/// The category of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Category {
     /// Jobs, clones and where they run.
@@ -42,20 +42,20 @@ pub enum Category {
     Files,
     /// Offsets, lengths, directions.
     Pattern,
-    /// What is written, and verification.
+    /// What is written, and how it is verified.
     Payload,
-    /// Depth, time, rates, stops.
+    /// Depth, time, rates and when to stop.
     Pace,
     /// Figures and logs.
     Measure,
     /// Options of single engines.
     Engine,
-    /// What assay does not do.
+    /// Options that assay does not support.
     Refused,
 }
 
 impl Category {
-    /// All, in the order of help.
+    /// All categories, in the order of help.
     pub const ALL: [Self; 8] = [
         Self::Clones,
         Self::Files,
@@ -67,7 +67,7 @@ impl Category {
         Self::Refused,
     ];
 
-    /// A heading.
+    /// The heading of the category.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
@@ -90,11 +90,11 @@ pub struct OptionDef {
     pub name: &'static str,
     /// Other names.
     pub aliases: &'static [&'static str],
-    /// What values it takes.
+    /// The values it takes.
     pub kind: Kind,
-    /// Its value when not given; empty: none.
+    /// Its default; empty if it has none.
     pub default: &'static str,
-    /// What it belongs to.
+    /// Its category.
     pub category: Category,
     /// Whether it is supported, and how.
     pub usage: Use,
@@ -102,7 +102,7 @@ pub struct OptionDef {
     pub help: &'static str,
 }
 
-/// Lines of a table: `name = alias, kind, default, use, help`.
+/// Entries of a table: `name = alias, kind, default, use, help`.
 macro_rules! options {
     ($category:expr; $($name:literal $(= $alias:literal)*, $kind:expr, $default:literal, $usage:expr, $help:literal;)*) => {
         &[$($crate::language::table::OptionDef {
@@ -134,7 +134,7 @@ pub fn all() -> impl Iterator<Item = &'static OptionDef> {
     TABLES.iter().copied().flatten()
 }
 
-/// The option of this very name or alias.
+/// The option with exactly this name or alias.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static OptionDef> {
     static BY_NAME: LazyLock<HashMap<&'static str, &'static OptionDef>> = LazyLock::new(|| {
@@ -142,7 +142,7 @@ pub fn find(name: &str) -> Option<&'static OptionDef> {
             let names = std::iter::once(option.name).chain(option.aliases.iter().copied());
             names.map(move |name| (name, option))
         };
-        // Of two with one name the first counts.
+        // The first option with a name wins.
         let mut by_name = HashMap::new();
         for (name, option) in all().flat_map(named) {
             by_name.entry(name).or_insert(option);
@@ -152,7 +152,7 @@ pub fn find(name: &str) -> Option<&'static OptionDef> {
     BY_NAME.get(name).copied()
 }
 
-/// The names that begin so, aliases included.
+/// The names that start with this, including aliases.
 pub fn beginning_with(start: &str) -> Vec<(&'static str, &'static OptionDef)> {
     all()
         .flat_map(|option| {
@@ -162,13 +162,13 @@ pub fn beginning_with(start: &str) -> Vec<(&'static str, &'static OptionDef)> {
         .collect()
 }
 
-/// The name that was perhaps meant.
+/// The most similar name, as a suggestion.
 #[must_use]
 pub fn nearest_name(name: &str) -> Option<&'static str> {
     nearest(name, all().flat_map(|option| std::iter::once(option.name).chain(option.aliases.iter().copied())))
 }
 
-/// Engines that know this option; none means that it belongs to all of them.
+/// Engines that have this option; an empty list means all.
 #[must_use]
 pub fn engines_of(option: &OptionDef) -> &'static [IoEngine] {
     const RING: &[IoEngine] = &[IoEngine::IoUring, IoEngine::Nop];

@@ -1,4 +1,4 @@
-//! When I/Os are issued, and when to stop.
+//! Options for when to issue I/Os and when to stop.
 
 use super::super::setters;
 use super::Category::Pace;

@@ -1,4 +1,4 @@
-//! Offsets, lengths, directions and amounts.
+//! Options for offsets, lengths, directions and amounts.
 
 use super::super::setters;
 use super::Category::Pattern;

@@ -1,4 +1,4 @@
-//! What is written, and how it is verified.
+//! Options for what to write and how to verify it.
 
 use super::super::setters;
 use super::Category::Payload;

@@ -1,4 +1,4 @@
-//! Options of fio that assay does not have.
+//! fio options that assay does not support.
 
 use super::Category::Refused as Category;
 use super::Use::Refused;

@@ -1,59 +1,57 @@
-//! Where a per-second series changes its level, if it does.
+//! Finds where the level of a per-second series changes.
 //!
-//! Binary segmentation: the split with the largest
-//! standardised difference of means is kept if noise alone would hardly ever show one so large,
-//! and both sides are looked at again. How large noise alone gets is found by drawing series of
-//! the same length and noise (parametric bootstrap), since neighbouring seconds are not
-//! independent and every split was tried. A series that a straight line describes better than
-//! steps drifts and has no levels (Schwarz's criterion).
+//! Binary segmentation keeps the split with the largest standardised difference of means, if noise alone would hardly
+//! ever produce one so large, and then examines both sides again. Neighbouring seconds are not independent and every
+//! split was tried, so a parametric bootstrap determines what noise alone produces: it draws series of the same length
+//! and noise. If a straight line describes a series better than levels do (Schwarz's criterion), the series drifts and
+//! has no levels.
 
 use super::noise::{Noise, clipped, median};
 use assay_measure::prng::{Purpose, Stream};
 use assay_measure::statistics::mean;
 use assay_measure::steady::{Fit, Sums, segments};
 
-/// Fewer seconds than this say nothing of levels.
+/// Shorter series allow no statement on levels.
 pub(in crate::record) const LEAST_SECONDS: usize = 10;
-/// Fewest seconds of a level.
+/// Minimum length of a level in seconds.
 const LEAST_LEVEL: usize = 4;
-/// Series drawn per split.
+/// Number of series drawn per split.
 const DRAWS: u32 = 199;
-/// A split is kept if at most this share of the drawn series shows one as large.
+/// Maximum share of drawn series with a split as large.
 const CHANCE: f64 = 0.01;
-/// Smallest change of level worth a word.
+/// Smallest change of level worth reporting.
 pub(in crate::record) const LEAST_CHANGE: f64 = 0.05;
-/// Longer series are averaged to at most so many points.
+/// Longer series are averaged to at most this many points.
 const MOST_POINTS: usize = 1000;
-/// A slope counts from so many of its standard errors on.
+/// A slope counts if it is at least this many standard errors.
 const SLOPE_T: f64 = 4.0;
 
 /// A split between two levels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::record) struct Split {
-    /// Seconds before it.
+    /// Number of seconds before it.
     pub(in crate::record) at: usize,
-    /// Upper bound of the probability that noise alone shows such a split.
+    /// Upper bound of the probability that noise alone produces such a split.
     pub(in crate::record) chance: f64,
 }
 
-/// What the series does.
+/// The course of a series.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::record) struct Shape {
     /// Changes of level, in order.
     pub(in crate::record) splits: Vec<Split>,
-    /// Rise of a straight line from end to end over the mean, where it drifts.
+    /// Rise of a straight line from start to end relative to the mean, if the series drifts.
     pub(in crate::record) drift: Option<f64>,
 }
 
-/// Looks at a series of positive values, one a second. Fewer than ten: neither.
+/// Analyses a series of positive values, one per second. Fewer than ten yield neither changes nor drift.
 pub(in crate::record) fn shape(values: &[f64]) -> Shape {
     if values.len() < LEAST_SECONDS {
         return Shape::default();
     }
     let stride = values.len().div_ceil(MOST_POINTS);
     let points: Vec<f64> = values.chunks(stride).map(mean).collect();
-    // Levels differ by factors, so logarithms; a second without any I/O is far below, not at
-    // minus infinity.
+    // Levels differ by factors, so use logarithms; a second without any I/O is far below, not at minus infinity.
     let least = 1e-3 * median(&points).max(f64::MIN_POSITIVE);
     let logs: Vec<f64> = points.iter().map(|value| (value + least).ln()).collect();
     let border = best_split(&logs).map_or(0, |(at, _)| at);
@@ -83,23 +81,23 @@ struct Search {
 }
 
 impl Search {
-    /// The split of a part, and the chance of one as large, if small enough.
+    /// Splits a part, and returns the chance of a split as large, if it is small enough.
     fn split(&mut self, logs: &[f64]) -> Option<(usize, f64)> {
         let (at, score) = best_split(logs)?;
-        // A part may be noisier than the whole, and is then judged by its own.
+        // A part may be noisier than the whole; then use its own noise.
         let noise = self.noise.larger(Noise::of(logs, at));
         let chance = self.chance(noise, logs.len(), score / noise.long_run())?;
         Some((at, chance))
     }
 
-    /// Share of drawn series with a split as large, if small enough.
+    /// Share of drawn series with a split as large, if it is small enough.
     fn chance(&mut self, noise: Noise, length: usize, score: f64) -> Option<f64> {
         let most = (CHANCE * f64::from(DRAWS + 1)) as u32 - 1;
         let mut larger = 0;
         for _ in 0..DRAWS {
             let drawn = self.draw(noise.carry, length);
             let largest = best_split(&drawn).map_or(0.0, |(_, score)| score);
-            // Drawn with unit additions, so the long run is 1 / (1 - carry).
+            // Innovations have unit variance, so the long-run deviation is 1 / (1 - carry).
             if largest * (1.0 - noise.carry) >= score {
                 larger += 1;
             }
@@ -110,7 +108,7 @@ impl Search {
         Some(f64::from(larger + 1) / f64::from(DRAWS + 1))
     }
 
-    /// A series of the noise's kind with additions of standard deviation 1.
+    /// Draws a series with this noise and innovations of standard deviation 1.
     fn draw(&mut self, carry: f64, length: usize) -> Vec<f64> {
         let mut value = self.normal() / (1.0 - carry * carry).sqrt();
         let mut drawn = Vec::with_capacity(length);
@@ -121,13 +119,13 @@ impl Search {
         drawn
     }
 
-    /// Sum of twelve uniform draws less six: near enough to normal, and without logarithms.
+    /// Sum of twelve uniform draws minus six: close enough to normal, and without logarithms.
     fn normal(&mut self) -> f64 {
         (0..12).map(|_| self.random.uniform_f64()).sum::<f64>() - 6.0
     }
 }
 
-/// The split with the largest difference of means, standardised for its place (not for the noise).
+/// The split with the largest difference of means, standardised for its position (not for the noise).
 fn best_split(values: &[f64]) -> Option<(usize, f64)> {
     Sums::new(values).best_split((0, values.len()), LEAST_LEVEL, |sides| {
         let ((left, right), (a, b)) = (sides.counts, sides.means);
@@ -135,7 +133,7 @@ fn best_split(values: &[f64]) -> Option<(usize, f64)> {
     })
 }
 
-/// Drops splits whose sides differ by less than is worth a word.
+/// Drops splits whose sides differ too little to report.
 fn merge_alike(points: &[f64], splits: &mut Vec<Split>) {
     loop {
         let levels = levels(points, splits);
@@ -165,13 +163,13 @@ fn levels(points: &[f64], splits: &[Split]) -> Vec<f64> {
     .collect()
 }
 
-/// The rise of a straight line over the mean, if the line is steep enough to count and describes
-/// the series better than the levels do.
+/// The rise of a straight line relative to the mean, if the line is steep enough and describes the series better than
+/// the levels do.
 fn drift(logs: &[f64], splits: &[Split], noise: Noise) -> Option<f64> {
     let n = logs.len() as f64;
     let middle = (n - 1.0) / 2.0;
     let Fit { mean: level, slope, .. } = Fit::of(logs)?;
-    // Of the steps 0, 1, 2, ... about their middle: sum of squares.
+    // Sum of squares of the steps 0, 1, 2, ... about their mean.
     let variance = n * (n * n - 1.0) / 12.0;
     let rise = (slope * (n - 1.0)).exp_m1();
     if rise.abs() < LEAST_CHANGE || slope.abs() < SLOPE_T * noise.long_run() / variance.sqrt() {
@@ -187,7 +185,7 @@ fn drift(logs: &[f64], splits: &[Split], noise: Noise) -> Option<f64> {
         step_squares += squares.sum::<f64>();
         from = to;
     }
-    // Seconds that carry over count as fewer.
+    // Correlated seconds count as fewer.
     let independent = n * (1.0 - noise.carry) / (1.0 + noise.carry);
     let least = n * 1e-6;
     let criterion =

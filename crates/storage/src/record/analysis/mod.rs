@@ -1,6 +1,6 @@
-//! What the per-second series of a group does: levels, drift, periodic stalls, flatness.
+//! The course of a group's per-second series: levels, drift, periodic stalls, variation.
 //!
-//! Pure arithmetic over seconds; what it means is for `advice` to say.
+//! Pure arithmetic over seconds; `advice` interprets the results.
 
 mod change;
 mod noise;
@@ -20,26 +20,26 @@ use period::Period;
 /// One whole second of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Second {
-    /// Its end since the group's first measured instant, s.
+    /// End of the second since the group's first measured time, s.
     pub(super) end_s: f64,
-    /// What is analysed: I/Os per second, or us of response latency.
+    /// The analysed value: I/Os per second, or response latency in us.
     pub(super) value: f64,
     /// Bytes per second.
     pub(super) bytes_per_s: f64,
-    /// Bytes read from the begin of the group to the end of this second.
+    /// Bytes read from the start of the group to the end of this second.
     pub(super) read_bytes: u64,
-    /// Bytes written until then.
+    /// Bytes written from the start of the group to the end of this second.
     pub(super) written_bytes: u64,
 }
 
-/// What was found.
+/// The result of the analysis.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Analysis {
     /// Changes of level.
     pub(super) changes: Vec<StorageChange>,
     /// Levels between them.
     pub(super) levels: Vec<StorageLevel>,
-    /// Rise of the line over the mean, where it drifts.
+    /// Rise of the line relative to the mean, if the series drifts.
     pub(super) drift: Option<f64>,
     /// Periodic dips.
     pub(super) period: Option<Period>,
@@ -48,7 +48,7 @@ pub(super) struct Analysis {
 /// Analyses the whole seconds of a group.
 ///
 /// # Errors
-/// The reason why nothing can be said.
+/// The reason why the series cannot be analysed.
 pub(super) fn analyse(seconds: &[Second]) -> Result<Analysis, String> {
     if seconds.len() < LEAST_SECONDS {
         return Err(format!("{} whole seconds, {LEAST_SECONDS} are needed", seconds.len()));
@@ -100,7 +100,7 @@ fn level(seconds: &[Second], from: usize, to: usize) -> StorageLevel {
     }
 }
 
-/// Standard deviation over mean.
+/// Standard deviation divided by the mean.
 pub(super) fn variation(values: &[f64]) -> Figure {
     let mean = mean(values);
     if values.len() < 2 || mean <= 0.0 {

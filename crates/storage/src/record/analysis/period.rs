@@ -1,13 +1,13 @@
-//! Whether throughput dips every so many seconds.
+//! Finds periodic dips of throughput.
 
 use super::noise::{clipped, median};
 use assay_measure::statistics;
 
-/// Probability of naming a period where there is none.
+/// Probability of a false period.
 const CHANCE: f64 = 0.01;
-/// Smallest correlation worth a word.
+/// Smallest correlation worth reporting.
 const LEAST_CORRELATION: f64 = 0.3;
-/// A dip that leaves more than this of the usual rate is none.
+/// A dip that leaves more than this of the usual rate does not count.
 const DIP: f64 = 0.9;
 
 /// A period found.
@@ -15,14 +15,14 @@ const DIP: f64 = 0.9;
 pub(in crate::record) struct Period {
     /// Seconds from dip to dip.
     pub(in crate::record) seconds: usize,
-    /// Rate in the dips over the usual one.
+    /// Rate in the dips relative to the usual one.
     pub(in crate::record) left: f64,
 }
 
-/// Looks for dips at regular distances in seconds of one level each: `levels` holds the level
-/// every second belongs to. The autocorrelation of what remains of each second, less what it
-/// inherits from the one before, must stand out of what chance gives at any of the lags looked at
-/// (Bartlett's 1 / sqrt(n), Bonferroni over the lags), over at least three periods.
+/// Searches for dips at regular intervals in the seconds of levels; `levels` holds the level of each second. It takes
+/// the residual of each second without the part inherited from the one before. The autocorrelation of these residuals
+/// must exceed what chance produces at any of the lags examined (Bartlett's 1 / sqrt(n), Bonferroni over the lags),
+/// over at least three periods.
 pub(in crate::record) fn period(values: &[f64], levels: &[f64]) -> Option<Period> {
     let n = values.len();
     let relative: Vec<f64> =
@@ -45,7 +45,7 @@ pub(in crate::record) fn period(values: &[f64], levels: &[f64]) -> Option<Period
     if largest < bound.max(LEAST_CORRELATION) {
         return None;
     }
-    // Twice the period correlates nearly as well: the shortest is the period.
+    // Twice the period correlates nearly as well, so the shortest is the period.
     let (seconds, _) = *found.iter().find(|(_, r)| *r >= 0.8 * largest)?;
     let left = (0..seconds)
         .map(|phase| {
@@ -57,7 +57,7 @@ pub(in crate::record) fn period(values: &[f64], levels: &[f64]) -> Option<Period
     (left <= DIP).then_some(Period { seconds, left })
 }
 
-/// Each value less its mean and less what the one before predicts of it.
+/// Each value minus its mean and minus its prediction from the one before.
 fn whitened(values: &[f64]) -> Vec<f64> {
     let mean = statistics::mean(values);
     let centred: Vec<f64> = values.iter().map(|value| value - mean).collect();

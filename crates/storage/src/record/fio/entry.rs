@@ -1,4 +1,4 @@
-//! One entry of fio's report: a clone, or with `group_reporting` the clones of a group as one.
+//! One entry of fio's report: a clone, or with `group_reporting` the combined clones of a group.
 
 use super::number;
 use crate::readings::{
@@ -7,13 +7,13 @@ use crate::readings::{
 };
 use assay_measure::histogram::slot_low_and_width_ns;
 
-/// One direction of an entry, its clones added up.
+/// One direction of an entry, summed over its clones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct WayEntry {
     pub(super) bytes: u64,
     pub(super) ios: u64,
     pub(super) short_ios: u64,
-    /// The longest of its clones, whole ms.
+    /// Runtime of its longest clone, whole ms.
     pub(super) runtime_ms: u64,
     pub(super) slat: LatencyReading,
     pub(super) clat: LatencyReading,
@@ -22,8 +22,8 @@ pub(super) struct WayEntry {
     pub(super) iops: SampleSum,
 }
 
-/// Samples of several clones as fio adds them: minima, maxima, means and squares are summed
-/// although they were never observed at one instant.
+/// Samples of several clones, combined as in fio: it adds up minima, maxima, means and squares although they were never
+/// observed at the same time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SampleSum {
     pub(super) count: u64,
@@ -53,14 +53,14 @@ impl SampleSum {
     }
 }
 
-/// All that one block of the report shows.
+/// The content of one block of the report.
 #[derive(Debug)]
 pub(super) struct Entry<'a> {
-    /// Of the first clone: fio names a grouped entry after it.
+    /// The job of the first clone: fio names a grouped entry after it.
     pub(super) job: &'a JobReading,
     pub(super) clones: u64,
     pub(super) pid: u32,
-    /// The first error of a clone, errno, and its text.
+    /// The first error of a clone: errno and text.
     pub(super) error: (i32, Option<&'a str>),
     pub(super) errors_passed: u64,
     pub(super) ways: [WayEntry; DIRECTIONS],
@@ -77,11 +77,11 @@ pub(super) struct Entry<'a> {
     pub(super) context_switches: u64,
     pub(super) major_faults: u64,
     pub(super) minor_faults: u64,
-    /// Depth of the last clone, as fio has it.
+    /// Depth of the last clone, as in fio.
     depth: u32,
 }
 
-/// What fio tells of `latency_target`; without one its defaults, and the depth asked for.
+/// fio's output on `latency_target`; without one, its defaults and the requested depth.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Goal {
     pub(super) target_ns: u64,
@@ -123,17 +123,17 @@ impl<'a> Entry<'a> {
         &self.ways[way.index()]
     }
 
-    /// I/Os of all directions.
+    /// Number of I/Os of all directions.
     pub(super) fn ios(&self) -> u64 {
         self.ways.iter().map(|way| way.ios).sum()
     }
 
-    /// Percent of its clones' time that they spent in user mode: an average over clones.
+    /// Percentage of its clones' time in user mode: an average over clones.
     pub(super) fn user_percent(&self) -> f64 {
         number::percent(self.user_ns, self.runtime_ns)
     }
 
-    /// The same in the kernel.
+    /// Percentage of its clones' time in the kernel: an average over clones.
     pub(super) fn system_percent(&self) -> f64 {
         number::percent(self.system_ns, self.runtime_ns)
     }
@@ -188,13 +188,13 @@ impl WayEntry {
         self.iops.add(&way.iops);
     }
 
-    /// Bytes per second, whole.
+    /// Whole bytes per second.
     pub(super) fn bytes_per_s(&self) -> u64 {
         number::rate(self.bytes, self.runtime_ms)
     }
 }
 
-/// Whole ms; what moved anything took at least one.
+/// Whole ms; at least 1 if any data moved.
 fn runtime_ms(way: &WayReading) -> u64 {
     (way.runtime_ns / 1_000_000).max(u64::from(way.ios > 0))
 }
@@ -205,8 +205,8 @@ fn add_counts<const N: usize>(mine: &mut [u64; N], other: &[u64; N]) {
     }
 }
 
-/// The clone's own exact counts, or where it kept none the slots of its histograms, each dealt to
-/// the ranges it overlaps in proportion.
+/// The clone's own exact counts or, if it kept none, the buckets of its histograms, distributed in proportion to the
+/// ranges they overlap.
 fn families_of(clone: &CloneReading) -> FamilyCounts {
     if clone.clat_families.total() > 0 {
         return clone.clat_families;
@@ -235,8 +235,8 @@ fn deal(counts: &mut FamilyCounts, low: u64, width: u64, n: u64) {
     counts.counts[last] += left;
 }
 
-/// The entries of a report in order. A clone with `group_reporting` joins the entry before it if
-/// that is of the same group, whatever that one's own setting: so does fio.
+/// The entries of a report in order. A clone with `group_reporting` joins the entry before it if that is of the same
+/// group, whatever that entry's own setting, as in fio.
 pub(super) fn entries(readings: &StorageReadings) -> Vec<Entry<'_>> {
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for clone in &readings.clones {
@@ -258,25 +258,25 @@ pub(super) fn entries(readings: &StorageReadings) -> Vec<Entry<'_>> {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct GroupWay {
     pub(super) bytes: u64,
-    /// Shortest and longest runtime of its entries, ms; 0 where nothing went this way.
+    /// Shortest and longest runtime of its entries, ms; 0 if the direction was not used.
     pub(super) runtime_ms: (u64, u64),
     /// Lowest and highest bytes per second of its entries.
     pub(super) bytes_per_s: (u64, u64),
 }
 
 impl GroupWay {
-    /// All bytes over the longest runtime, bytes per second.
+    /// Total bytes divided by the longest runtime, bytes per second.
     pub(super) fn total_bytes_per_s(&self) -> u64 {
         number::rate(self.bytes, self.runtime_ms.1)
     }
 
-    /// Percent of the group's bandwidth that a mean of `kib_per_s` is, at most 100. fio takes the
-    /// whole KiB of the mean here.
+    /// A mean of `kib_per_s` as a percentage of the group's bandwidth, at most 100. fio uses the whole KiB of the mean
+    /// here.
     pub(super) fn percent_of(&self, kib_per_s: f64) -> f64 {
         capped_percent(kib_per_s.floor(), self.total_bytes_per_s() as f64 / 1024.0)
     }
 
-    /// The same in terse lines, where fio takes the whole KiB of the bandwidth instead.
+    /// The same for terse output, where fio uses the whole KiB of the bandwidth instead.
     pub(super) fn terse_percent_of(&self, kib_per_s: f64) -> f64 {
         capped_percent(kib_per_s, (self.total_bytes_per_s() / 1024) as f64)
     }
@@ -289,7 +289,7 @@ fn capped_percent(part: f64, whole: f64) -> f64 {
     (part * 100.0 / whole).min(100.0)
 }
 
-/// A report group by its number.
+/// Sums up one direction of a report group.
 pub(super) fn group_way(entries: &[Entry<'_>], group: u32, way: Way) -> GroupWay {
     let mut total = GroupWay::default();
     let of_group = entries.iter().filter(|entry| entry.job.group == group);

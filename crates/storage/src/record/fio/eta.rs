@@ -3,10 +3,10 @@
 use super::number::{Step, short};
 use crate::readings::{DIRECTIONS, StorageLive};
 
-/// `Jobs: 4 (f=4): [r(4)][12.5%][r=56.3MiB/s][r=14.4k IOPS][eta 01m:45s]`, without an end of line:
-/// fio ends it with a carriage return, and pads with blanks what the line before had more.
+/// `Jobs: 4 (f=4): [r(4)][12.5%][r=56.3MiB/s][r=14.4k IOPS][eta 01m:45s]`, without an end of line: fio ends it with a
+/// carriage return, and pads it with blanks to the length of the line before.
 ///
-/// What is not known yet shows as `-.-%` and `--`. Only directions with activity are shown.
+/// Unknown values show as `-.-%` and `--`. Only active directions are shown.
 #[must_use]
 pub fn eta(live: &StorageLive) -> String {
     let done = live.done.map_or_else(|| "-.-%".to_owned(), |done| format!("{:3.1}%", 100.0 * done.clamp(0.0, 1.0)));
@@ -20,7 +20,7 @@ pub fn eta(live: &StorageLive) -> String {
     format!("Jobs: {} (f={}): [{}][{done}]{rates}[eta {left}]", live.running, live.files, runs(&live.states))
 }
 
-/// `rrw__` as `r(2),w(1),_(2)`.
+/// Run-length encoding: `rrw__` becomes `r(2),w(1),_(2)`.
 fn runs(states: &str) -> String {
     let mut runs: Vec<(char, u32)> = Vec::new();
     for state in states.chars() {
@@ -41,7 +41,7 @@ fn rates(rates: &[Option<f64>; DIRECTIONS], text: impl Fn(u64) -> String) -> Str
     active.collect::<Vec<_>>().join(",")
 }
 
-/// Seconds as `01m:45s`, with hours and days where there are any.
+/// Seconds as `01m:45s`, with hours and days if needed.
 fn left(seconds: u64) -> String {
     let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
     let rest = format!("{:02}m:{:02}s", seconds / 60 % 60, seconds % 60);

@@ -1,4 +1,4 @@
-//! fio's JSON and json+, key by key in its order.
+//! fio's JSON and json+, with all keys in fio's order.
 
 use super::entry::{Entry, WayEntry, entries, group_way};
 use super::latency;
@@ -12,16 +12,15 @@ use crate::readings::{LatencyReading, SteadyReading, StorageReadings, Way};
 use assay_measure::snapshot::DiskReading;
 use serde_json::Value;
 
-/// What plotters look for among a job's options, given or not.
+/// Job options that plotters look for, whether given or not.
 const EFFECTIVE: [&str; 4] = ["rw", "iodepth", "numjobs", "bs"];
-/// fio's word for a time that is not known.
+/// fio's value for an unknown time.
 const UNKNOWN_ETA: u64 = i32::MAX as u64;
 
 /// fio's JSON document; with `plus` every latency has its `bins`.
 ///
-/// `native` becomes the last key of the top level; beside what it brings, `effective_options` there names, entry by
-/// entry, the options of `job options` that were not typed: `rw`, `iodepth`, `numjobs` and `bs` are always present,
-/// because plotters need them.
+/// `native` becomes the last top-level key. Its `effective_options` list, entry by entry, the options in `job options`
+/// that were not typed: `rw`, `iodepth`, `numjobs` and `bs` are always present, because plotters need them.
 #[must_use]
 pub fn json(readings: &StorageReadings, plus: bool, native: Option<Value>) -> String {
     let entries = entries(readings);
@@ -46,7 +45,7 @@ pub fn json(readings: &StorageReadings, plus: bool, native: Option<Value>) -> St
     document.document()
 }
 
-/// Options with a value as typed: fio leaves bare flags out.
+/// Options with a value, as typed; fio leaves bare flags out.
 fn given(options: &[(String, Option<String>)]) -> Tree {
     let valued = options.iter().filter_map(|(name, value)| {
         let value = value.as_deref()?;
@@ -55,7 +54,7 @@ fn given(options: &[(String, Option<String>)]) -> Tree {
     Tree::Object(valued.collect())
 }
 
-/// The effective options that nobody typed.
+/// The effective options that were not typed.
 fn untyped<'a>(readings: &'a StorageReadings, entry: &Entry<'a>) -> Vec<(&'static str, &'a str)> {
     let missing = EFFECTIVE.into_iter().filter_map(|name| {
         let value = entry.job.effective.get(name)?;
@@ -167,7 +166,7 @@ fn direction(entries: &[Entry<'_>], entry: &Entry<'_>, way: Way, plus: bool) -> 
         ("drop_ios", Tree::Natural(0)),
         ("slat_ns", spread(&figures.slat, asked(label.slat_percentiles), plus)),
         ("clat_ns", spread(&figures.clat, asked(label.clat_percentiles), plus)),
-        // The headline: its percentiles are always there.
+        // The main latency always has percentiles.
         ("lat_ns", spread(&figures.lat, asked(true), plus)),
     ]);
     let group = group_way(entries, entry.job.group, way);
@@ -194,7 +193,7 @@ fn push_samples(tree: &mut Tree, figures: &WayEntry, percent: f64) {
     }
 }
 
-/// Extremes, mean and deviation of durations; zeros where there are none, as fio has it.
+/// Extremes, mean and deviation of durations; zeroes if there are none, as in fio.
 fn spread(latency: &LatencyReading, list: Option<&[f64]>, plus: bool) -> Tree {
     let histogram = &latency.histogram;
     let mut tree = Tree::object([
@@ -251,7 +250,7 @@ fn steady_state(steady: &SteadyReading) -> Tree {
     ])
 }
 
-/// Mean of what the criterion watches: I/Os or bytes per second, or ns.
+/// Mean of the watched quantity: I/Os or bytes per second, or ns.
 fn watched_mean(metric: &str, steady: &SteadyReading) -> f64 {
     let mean = |sum: f64, n: usize| if n == 0 { 0.0 } else { sum / n as f64 };
     let whole = |values: &[u64]| mean(values.iter().sum::<u64>() as f64, values.len());

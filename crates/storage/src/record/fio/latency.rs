@@ -1,4 +1,4 @@
-//! Lines of latencies: the unit each is shown in, its extremes, percentiles and shares.
+//! Formats latencies: unit, extremes, percentiles and shares.
 
 use super::number::{Step, share, short};
 use super::options;
@@ -6,20 +6,20 @@ use super::percentile;
 use crate::readings::{FamilyCounts, JobLabel, JobReading, LatencyReading, StorageReadings};
 use std::fmt::Write as _;
 
-/// Units of the text report with ns per unit.
+/// Units of the text report, with ns per unit.
 const NSEC: (&str, u64) = ("nsec", 1);
 const USEC: (&str, u64) = ("usec", 1000);
 const MSEC: (&str, u64) = ("msec", 1_000_000);
 
-/// Appends; writing to a string cannot fail.
+/// Appends text; writing to a string cannot fail.
 pub(super) fn put(text: &mut String, arguments: std::fmt::Arguments<'_>) {
     text.write_fmt(arguments).expect("a string takes all");
 }
 
-/// Which percentiles the text shows, and with how many decimals.
+/// The percentiles to show, and their number of decimals.
 pub(super) struct Percentiles<'a> {
     pub(super) label: &'a JobLabel,
-    /// As many as the list was typed with, 2 by default.
+    /// As many decimals as the list was typed with, 2 by default.
     pub(super) decimals: usize,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Percentiles<'a> {
     }
 }
 
-/// The unit of values between two ns: a larger one only where the small end stays readable.
+/// The unit for a range in ns: a larger unit only if the small end stays readable.
 fn unit_of(min_ns: u64, max_ns: u64, stddev_ns: f64) -> (&'static str, u64) {
     if min_ns > 2_000_000 && max_ns > 99_999_999 && stddev_ns > 1_000_000.0 {
         MSEC
@@ -45,7 +45,7 @@ fn unit_of(min_ns: u64, max_ns: u64, stddev_ns: f64) -> (&'static str, u64) {
     }
 }
 
-/// `    clat (usec): min=48, max=339, avg=57.39, stdev=12.64`; nothing where nothing was counted.
+/// `    clat (usec): min=48, max=339, avg=57.39, stdev=12.64`; nothing for an empty distribution.
 pub(super) fn line(text: &mut String, name: &str, latency: &LatencyReading) {
     let histogram = &latency.histogram;
     let (Some(min), Some(max), Some(mean), Some(stddev)) =
@@ -67,7 +67,7 @@ pub(super) fn line(text: &mut String, name: &str, latency: &LatencyReading) {
     );
 }
 
-/// The block of percentiles: as many to a line of 80 characters as fit.
+/// The block of percentiles: as many per line of 80 characters as fit.
 pub(super) fn percentiles(text: &mut String, name: &str, latency: &LatencyReading, list: &Percentiles<'_>) {
     let found = percentile::percentiles(&latency.histogram, &list.label.percentiles);
     let (Some(&(_, least)), Some(&(_, most))) =
@@ -76,7 +76,7 @@ pub(super) fn percentiles(text: &mut String, name: &str, latency: &LatencyReadin
         return;
     };
     let (unit, scale) = unit_of(least, most, f64::INFINITY);
-    // Rounded up at each step, as fio does.
+    // Rounded up at each step, as in fio.
     let scaled = |ns: u64| match scale {
         1 => ns,
         1000 => ns.div_ceil(1000),
@@ -101,10 +101,10 @@ pub(super) fn percentiles(text: &mut String, name: &str, latency: &LatencyReadin
     }
 }
 
-/// Names of the bounds of a family.
+/// Names of the bounds in a family.
 const BOUNDS: [&str; 12] = ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"];
 
-/// A bound's name with its share in percent.
+/// The name of a bound with its share in percent.
 pub(super) type Share = (&'static str, f64);
 
 /// Shares of all `ios` by family: nsec, usec, msec.

@@ -1,12 +1,11 @@
-//! fio's faces of a storage probe: text, JSON, json+, terse and the progress line, as fio 3.33
-//! prints them, because people and scripts know them by heart.
+//! fio's outputs for a storage probe: text, JSON, json+, terse and the progress line, as fio 3.33 prints them, because
+//! people and scripts know them by heart.
 //!
-//! Reads [`StorageReadings`] alone and derives everything from them. What is different on purpose,
-//! besides the version: `fdatasync` is neither counted among the depths nor among short reads;
-//! shares of depths add up to 100 %; wall time is UTC; the decimal rate of the steady state is
-//! right; `lat_ns` always has percentiles; `job options` always tells `rw`, `iodepth`, `numjobs`
-//! and `bs` (which of them were not typed stands under `native`); `eta` is 0 once all is done.
-//! Percentiles are fio's own: given for any number of samples and not held within the extremes.
+//! Everything is derived from [`StorageReadings`] alone. Besides the version, these differences are deliberate:
+//! `fdatasync` counts neither among the depths nor among short reads; shares of depths add up to 100 %; wall time is
+//! UTC; the decimal rate of the steady state is correct; `lat_ns` always has percentiles; `job options` always has
+//! `rw`, `iodepth`, `numjobs` and `bs` (`native` lists those that were not typed); `eta` is 0 at the end. Percentiles
+//! follow fio's rules: they exist for any number of samples and are not limited to the extremes.
 
 mod entry;
 mod eta;
@@ -31,8 +30,7 @@ pub use text::{header, text};
 
 use crate::readings::StorageReadings;
 
-/// What stands where fio names its version: [`StorageReadings::fio_version`], or
-/// `assay-` and the version of this program.
+/// The version string in fio's place: [`StorageReadings::fio_version`], or `assay-` and the version of this program.
 #[must_use]
 pub fn version(readings: &StorageReadings) -> &str {
     match readings.fio_version.as_str() {

@@ -1,6 +1,6 @@
 //! fio's shortened numbers: `10.4k`, `977KiB`, `4096B`.
 
-/// Steps of a prefix.
+/// The step between unit prefixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// 1000: `k M G T P E`.
@@ -12,8 +12,8 @@ pub enum Step {
 const DECIMAL: [&str; 7] = ["", "k", "M", "G", "T", "P", "E"];
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 
-/// `n` in at most `digits` characters with its prefix, then `unit`: divided by the step while it
-/// has more digits; what is left of the room holds a point and decimals.
+/// Formats `n` in at most `digits` characters with its prefix, then `unit`. Divides by the step while the number has
+/// more digits; the remaining characters hold a point and decimals.
 ///
 /// `digits` is 4 by default (`significant_figures`), and 6 for the extremes of latencies.
 #[must_use]
@@ -38,8 +38,8 @@ pub fn short(n: u64, digits: u32, step: Step, unit: &str) -> String {
         return format!("{rounded}{prefix_text}{unit}");
     }
     let decimals = room as usize - 1;
-    // The fraction is rounded as C's printf rounds it, ties of the exact binary value to even, and
-    // ten tenths carry into the whole.
+    // The fraction is rounded as by C's printf, with ties of the exact binary value to even, and ten tenths carry into
+    // the whole.
     let fraction = format!("{:.decimals$}", rest as f64 / base as f64);
     let (carry, fraction) = fraction.split_at(1);
     let whole = whole + u64::from(carry == "1");
@@ -50,7 +50,7 @@ fn length(n: u64) -> u32 {
     n.checked_ilog10().unwrap_or(0) + 1
 }
 
-/// Per second and in whole numbers: 1000 x `amount` / `runtime_ms`, 0 without a runtime.
+/// Whole units per second: 1000 x `amount` / `runtime_ms`, 0 without a runtime.
 #[must_use]
 pub(super) fn rate(amount: u64, runtime_ms: u64) -> u64 {
     if runtime_ms == 0 {
@@ -60,7 +60,7 @@ pub(super) fn rate(amount: u64, runtime_ms: u64) -> u64 {
     u64::try_from(rate).unwrap_or(u64::MAX)
 }
 
-/// `100 x part / whole`; 0 where there is nothing.
+/// `100 x part / whole`; 0 if the whole is 0.
 pub(super) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 {
         return 0.0;
@@ -68,19 +68,19 @@ pub(super) fn percent(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole as f64
 }
 
-/// A share of latencies in percent; what is not nothing shows as at least 0.01. It is multiplied by
-/// the reciprocal, as fio's compiled code does here: that decides ties (14.125 shows as 14.13).
+/// A share of latencies in percent; a share above 0 shows as at least 0.01. Multiplies by the reciprocal, as fio's
+/// compiled code does here, which decides ties (14.125 shows as 14.13).
 pub(super) fn share(part: u64, whole: u64) -> f64 {
     at_least(0.01, part, part as f64 * (1.0 / whole as f64) * 100.0)
 }
 
-/// A share of depths or batches in percent; what is not nothing shows as at least 0.1. The
-/// hundredth part is taken first, as fio's compiled code does here: it decides ties (11.85).
+/// A share of depths or batches in percent; a share above 0 shows as at least 0.1. Divides 100 by the total first, as
+/// fio's compiled code does here, which decides ties (11.85).
 pub(super) fn depth_share(part: u64, whole: u64) -> f64 {
     at_least(0.1, part, 100.0 / whole as f64 * part as f64)
 }
 
-/// Nothing is 0, also of nothing.
+/// A part of 0 is always 0 %.
 fn at_least(least: f64, part: u64, percent: f64) -> f64 {
     if part > 0 { percent.max(least) } else { 0.0 }
 }
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(bytes(9_000_652), "8790KiB");
         assert_eq!(bytes(12 << 20), "12.0MiB");
         assert_eq!(bytes(206_569_472), "197MiB");
-        // Ties are printf's.
+        // Ties round as in printf.
         assert_eq!(bytes(16_640), "16.2KiB");
         assert_eq!(bytes(17_152), "16.8KiB");
         let latency = |n| short(n, 6, Step::Decimal, "");
@@ -155,7 +155,7 @@ mod tests {
             let prefix = text.len() - figures.len();
             let power = DECIMAL.iter().position(|p| p.len() == prefix && text.ends_with(p)).unwrap();
             let value = figures.parse::<f64>().unwrap() * 1000_f64.powi(power as i32);
-            // Half a unit of the last place shown, and what only earlier divisions left over.
+            // Half a unit of the last decimal shown, plus the remainder lost in earlier divisions.
             let shown = figures.split_once('.').map_or(0, |(_, decimals)| decimals.len());
             let place = 1000_f64.powi(power as i32) / 10_f64.powi(shown as i32);
             let left_over = 1000_f64.powi(power as i32 - 1);

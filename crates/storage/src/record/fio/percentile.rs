@@ -1,13 +1,12 @@
-//! fio's percentiles and bins, bit for bit: 1856 buckets, the midpoint of the first bucket whose
-//! cumulative count reaches the share, computed as the program of the distributions computes it in
-//! x86's 80-bit floats.
+//! fio's percentiles and bins, bit for bit: 1856 buckets, and the midpoint of the first bucket whose cumulative count
+//! reaches the share. The share is computed as by the distributions' builds of fio, in x86's 80-bit floats.
 //!
-//! Unlike the record's own percentiles these are given for any number of samples and may exceed
-//! the maximum by half a bucket: what reads fio's output expects its values.
+//! Unlike the record's own percentiles, these exist for any number of samples and may exceed the maximum by half a
+//! bucket: programs that read fio's output expect its values.
 
 use assay_measure::histogram::{Histogram, slot_low_and_width_ns};
 
-/// fio's buckets: everything from 2^34 ns on is in the last.
+/// Number of fio's buckets; the last holds everything from 2^34 ns on.
 const BUCKETS: u32 = 1856;
 
 /// Midpoints and counts of the buckets in use, ascending.
@@ -27,7 +26,7 @@ pub(super) fn bins(histogram: &Histogram) -> Vec<(u64, u64)> {
     bins.into_iter().map(|(bucket, n)| (midpoint(bucket), n)).collect()
 }
 
-/// The percentiles of `list` (percent, ascending), ns; empty where nothing was counted.
+/// The percentiles of `list` (percent, ascending), ns; empty for an empty histogram.
 pub(super) fn percentiles(histogram: &Histogram, list: &[f64]) -> Vec<(f64, u64)> {
     let bins = bins(histogram);
     let mut found = Vec::with_capacity(list.len());
@@ -51,13 +50,13 @@ pub(super) fn percentiles(histogram: &Histogram, list: &[f64]) -> Vec<(f64, u64)
     found
 }
 
-/// Whether `seen` reaches `percent` of `count`, as fio's program judges it.
+/// Whether `seen` reaches `percent` of `count`, by fio's arithmetic.
 ///
-/// fio states the share as `percent / 100 * count` and is built with `-ffast-math`, which lets the
-/// compiler put it in another order: Debian's fio 3.33 for x86-64 computes `count * 0.01` once and
-/// multiplies it by each percentile. Both are floats with 64-bit mantissas, each step rounded to
-/// nearest even, and differ where the share is whole: 60 of 100 reach 60 % only this way. Nor would
-/// exact arithmetic do: 999 of 1000 do not reach 99.9, which as a double is a little more than that.
+/// fio's source has `percent / 100 * count`, but `-ffast-math` lets the compiler reorder it: Debian's fio 3.33 for
+/// x86-64 computes `count * 0.01` once and multiplies it by each percentile. Both operands are floats with 64-bit
+/// mantissas, and each step rounds to nearest even. The results differ if the share is whole: 60 of 100 reach 60 % only
+/// this way. Exact arithmetic would not match either: 999 of 1000 do not reach 99.9, which as a double is slightly more
+/// than that.
 fn reaches(seen: u64, percent: f64, count: u64) -> bool {
     let Some(percent) = Extended::of(percent) else {
         return true;
@@ -80,7 +79,7 @@ impl Extended {
     /// 0.01, rounded.
     const HUNDREDTH: Self = Self { mantissa: 0xa3d7_0a3d_70a3_d70a, exponent: -70 };
 
-    /// `None` for what is not above 0.
+    /// `None` unless the value is above 0.
     fn of(value: f64) -> Option<Self> {
         if !value.is_normal() || value < 0.0 {
             return None;
@@ -95,7 +94,7 @@ impl Extended {
         (value > 0).then(|| Self::rounded(u128::from(value), 0))
     }
 
-    /// The nearest, of two equally near the even one.
+    /// Rounds to nearest, ties to even.
     fn rounded(value: u128, exponent: i32) -> Self {
         let spare = 64 - value.leading_zeros() as i32;
         if spare <= 0 {
@@ -134,7 +133,7 @@ mod tests {
         histogram
     }
 
-    /// fio's index and value arithmetic as its documentation states it, written apart from ours.
+    /// fio's index and value arithmetic as documented, written independently of ours.
     fn oracle(values: &[u64], percent: f64) -> u64 {
         let mut buckets = vec![0_u64; 1856];
         for &ns in values {
@@ -174,7 +173,7 @@ mod tests {
             })
             .collect();
         let histogram = of(&values);
-        // Shares whose product with the count is not whole, so that no rounding decides.
+        // Shares whose product with the count is not whole, so that rounding cannot decide.
         let list = [0.00013, 1.00003, 25.00007, 50.00001, 75.3333333, 99.00001, 99.90003, 99.99007];
         let ours = percentiles(&histogram, &list);
         let expected: Vec<_> = list.iter().map(|&p| (p, oracle(&values, p))).collect();
@@ -190,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_share_is_judged_as_long_doubles_judge_it() {
-        // 99.9 as a double lies above 99.9, 50 and 1 % of 100 come out whole.
+        // 99.9 as a double is above 99.9; 50 and 1 % of 100 are whole.
         assert!(!reaches(999, 99.9, 1000));
         assert!(reaches(500, 50.0, 1000));
         assert!(reaches(1, 1.0, 100));
@@ -200,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_whole_share_is_reached_where_fios_program_reaches_it() {
-        // What its function answered, called with one bucket of `seen` and one of the rest.
+        // Results of fio's function, called with one bucket of `seen` and one of the rest.
         for (seen, percent, count) in [
             (15, 60.0, 25),
             (15, 30.0, 50),
@@ -220,7 +219,7 @@ mod tests {
 
     #[test]
     fn the_hundredth_is_the_nearest_to_it() {
-        // 100 x 2^70 / 100 lies between the mantissa and the next, nearer to the mantissa.
+        // 100 x 2^70 / 100 lies between the mantissa and the next one, nearer to the mantissa.
         let exact = 1_u128 << 70;
         let below = u128::from(Extended::HUNDREDTH.mantissa) * 100;
         assert!(below < exact && exact - below < 50);

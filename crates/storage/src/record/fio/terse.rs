@@ -1,4 +1,4 @@
-//! fio's terse output, version 3: one line an entry, fields separated by semicolons.
+//! fio's terse output, version 3: one line per entry, fields separated by semicolons.
 
 use super::entry::{Entry, entries, group_way};
 use super::latency;
@@ -9,10 +9,10 @@ use super::percentile;
 use super::text::{DiskFigures, shares};
 use crate::readings::{JobLabel, LatencyReading, StorageReadings, Way};
 
-/// Fields for percentiles, used or not.
+/// Number of percentile fields, used or not.
 const PERCENTILE_FIELDS: usize = 20;
 
-/// One line for each entry of the report.
+/// One line per entry of the report.
 #[must_use]
 pub fn terse(readings: &StorageReadings) -> String {
     let entries = entries(readings);
@@ -44,7 +44,7 @@ fn put_line(text: &mut String, readings: &StorageReadings, entries: &[Entry<'_>]
         put(text, format_args!(";{share:3.1}%"));
     }
     let [_, (_, usec), (_, msec)] = latency::families(&entry.families, entry.ios());
-    // There are no fields for nanoseconds: all of them are below 2 us.
+    // There are no fields for nanoseconds: all of those latencies are below 2 us.
     let below = percent(entry.families.counts[..10].iter().sum(), entry.ios());
     for (i, (_, share)) in usec.iter().chain(&msec).enumerate() {
         let share = if i == 0 { share + below } else { *share };
@@ -112,7 +112,7 @@ fn put_way(text: &mut String, entries: &[Entry<'_>], entry: &Entry<'_>, way: Way
     );
 }
 
-/// Whole us for the extremes, us with decimals for mean and deviation.
+/// Extremes in whole us, mean and deviation in us with decimals.
 fn put_latency(text: &mut String, latency: &LatencyReading) {
     let histogram = &latency.histogram;
     put(

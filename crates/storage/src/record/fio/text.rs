@@ -1,4 +1,4 @@
-//! fio's text report: one block an entry, the group totals, the disks.
+//! fio's text report: one block per entry, the group totals, the disks.
 
 use super::entry::{Entry, WayEntry, entries, group_way, groups};
 use super::latency;
@@ -9,15 +9,14 @@ use super::wall;
 use crate::readings::{JobReading, StorageReadings, Way};
 use assay_measure::snapshot::DiskReading;
 
-/// Names of the depth slots.
+/// Names of the depth buckets.
 pub(super) const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
-/// Names of the batch slots.
+/// Names of the batch buckets.
 pub(super) const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
 
-/// What fio prints before a run: a line a job, the version, how many clones start.
+/// fio's output before a run: one line per job, the version and the number of clones.
 ///
-/// `version` as [`super::version`] gives it. Jobs of every readings will do: nothing measured is
-/// read here.
+/// `version` is the result of [`super::version`]. Reads only the jobs, so any readings with these jobs will do.
 #[must_use]
 pub fn header(jobs: &[JobReading], version: &str) -> String {
     let mut text = String::new();
@@ -50,7 +49,7 @@ pub fn header(jobs: &[JobReading], version: &str) -> String {
     text
 }
 
-/// The report proper, from the blank line before the first entry to the disks.
+/// The report itself, from the blank line before the first entry to the disks.
 #[must_use]
 pub fn text(readings: &StorageReadings) -> String {
     let entries = entries(readings);
@@ -151,7 +150,7 @@ fn put_way(text: &mut String, entries: &[Entry<'_>], entry: &Entry<'_>, way: Way
             short(bw, digits, Step::Decimal, "B/s"),
             short(figures.bytes, digits, Step::Binary, "B"),
             figures.runtime_ms,
-            // fio 3.33 counts what no file but a zoned device has.
+            // fio 3.33 prints zone resets, which only zoned devices have.
             if way == Way::Write { "; 0 zone resets" } else { "" },
         ),
     );
@@ -203,7 +202,7 @@ fn put_samples(text: &mut String, figures: &WayEntry, percent: f64) {
     }
 }
 
-/// `lat (usec)   : 50=0.14%, ...`: five to a line.
+/// `lat (usec)   : 50=0.14%, ...`: five per line.
 fn put_families(text: &mut String, entry: &Entry<'_>) {
     for (unit, shares) in latency::families(&entry.families, entry.ios()) {
         let used: Vec<_> = shares.iter().filter(|(_, share)| *share > 0.0).collect();
@@ -228,7 +227,7 @@ fn put_cpu(text: &mut String, entry: &Entry<'_>) {
     );
 }
 
-/// Shares of each slot, tenths of a percent at least where there is anything.
+/// Share of each bucket; at least 0.1 % if it is not empty.
 pub(super) fn shares(counts: &[u64; 7]) -> [f64; 7] {
     let total = counts.iter().sum();
     counts.map(|count| depth_share(count, total))
@@ -262,7 +261,7 @@ fn put_issued(text: &mut String, entry: &Entry<'_>) {
     );
 }
 
-/// fio 3.33 prints the decimal rate of KiB as if of bytes here; this is the right one.
+/// fio 3.33 prints the decimal rate here as if the KiB were bytes; this is the correct one.
 fn put_steady(text: &mut String, entry: &Entry<'_>) {
     let Some(steady) = &entry.job.steady else {
         return;
@@ -343,7 +342,7 @@ fn put_disk(text: &mut String, disk: &DiskReading, elapsed_ns: u64) {
     );
 }
 
-/// A disk's times as fio gives them: ms, and percent of the run with something under way.
+/// The times of a disk as in fio: ms, and the percentage of the run with requests in flight.
 pub(super) struct DiskFigures {
     pub(super) read_ms: u64,
     pub(super) write_ms: u64,

@@ -1,5 +1,5 @@
-//! A JSON tree that keeps the order of its keys and is laid out as fio lays it out: two blanks a
-//! level, a blank on both sides of the colon, six decimals.
+//! A JSON tree that keeps the order of its keys and uses fio's layout: two blanks per level, a blank on both sides of
+//! the colon, six decimals.
 
 use super::latency::put;
 use serde_json::Value;
@@ -14,7 +14,7 @@ pub(super) enum Tree {
     Text(String),
     Array(Vec<Tree>),
     Object(Vec<(String, Tree)>),
-    /// Of another hand, its own numbers kept.
+    /// A foreign value whose numbers stay as they are.
     Other(Value),
 }
 
@@ -28,14 +28,14 @@ impl Tree {
         Self::Object(owned.map(|(key, value)| (key.to_owned(), value)).collect())
     }
 
-    /// Adds a member; only objects have some.
+    /// Adds a member; only objects have members.
     pub(super) fn push(&mut self, key: impl Into<String>, value: Self) {
         if let Self::Object(members) = self {
             members.push((key.into(), value));
         }
     }
 
-    /// The document with its last line ended.
+    /// The document with a final newline.
     pub(super) fn document(&self) -> String {
         let mut text = String::new();
         self.write(&mut text, 0);
@@ -47,7 +47,7 @@ impl Tree {
         match self {
             Self::Whole(value) => put(text, format_args!("{value}")),
             Self::Natural(value) => put(text, format_args!("{value}")),
-            // JSON has no infinities; nothing here should make one.
+            // JSON has no infinities; none should occur here.
             Self::Float(value) if !value.is_finite() => text.push_str("0.000000"),
             Self::Float(value) => put(text, format_args!("{value:.6}")),
             Self::Text(value) => text.push_str(&quoted(value)),

@@ -1,9 +1,9 @@
-//! Wall time as `ctime(3)` writes it, in UTC: a report must read the same wherever it is made again
-//! from its readings.
+//! Wall time in the format of `ctime(3)`, in UTC: a report must read the same wherever it is printed again from its
+//! readings.
 
 use jiff::Timestamp;
 
-/// `Sat Nov 21 08:59:45 2026` of ms since 1970.
+/// `Sat Nov 21 08:59:45 2026` from ms since 1970.
 pub(super) fn date(timestamp_ms: u64) -> String {
     let seconds = i64::try_from(timestamp_ms / 1000).unwrap_or(i64::MAX);
     let instant = Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
