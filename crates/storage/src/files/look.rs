@@ -93,7 +93,7 @@ fn existing(path: &Path, metadata: Metadata) -> Result<Found, EngineError> {
     } else if kind.is_char_device() {
         "it is a character device; name a regular file or a block device (ioengine=null needs no file)"
     } else if shows_the_kernel(&resolved) {
-        "it exposes kernel state and is no regular file; name a regular file or a block device"
+        "it is not a regular file: it exposes kernel state; name a regular file or a block device"
     } else {
         ""
     };

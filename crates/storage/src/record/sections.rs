@@ -6,7 +6,7 @@ use crate::record::info::{StorageGroup, StorageInfo, StorageJob, StorageLatency}
 use assay_measure::record::{Figure, Record};
 use assay_measure::section::common as header;
 use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
-use assay_measure::units::{fixed, size, thousands};
+use assay_measure::units::{fixed, many, size, thousands};
 use std::borrow::Cow;
 
 /// The whole report.
@@ -130,7 +130,7 @@ fn before(page: &mut Sections, info: &StorageInfo) {
                 size(before.written_over_bytes),
                 number(&before.elapsed_s, 1),
                 if before.attained { "reached" } else { "not reached" },
-                many(before.fills_count, "time"),
+                many(before.fills_count.into(), "time"),
                 rates(&before.fill_mib_per_s),
                 size(before.block_bytes),
                 number(&before.round_s, 1),

@@ -20,8 +20,8 @@ fn what_is_no_file_is_refused_by_what_it_is() {
         (place.path(), "directory"),
         (&pipe, "a pipe"),
         (Path::new("/dev/null"), "ioengine=null"),
-        (Path::new("/proc/version"), "view into the kernel"),
-        (Path::new("/sys/kernel/uevent_seqnum"), "view into the kernel"),
+        (Path::new("/proc/version"), "exposes kernel state"),
+        (Path::new("/sys/kernel/uevent_seqnum"), "exposes kernel state"),
         (Path::new("/dev/no-such-disk"), "device does not exist"),
         (Path::new("/proc/new"), "device does not exist"),
     ];
