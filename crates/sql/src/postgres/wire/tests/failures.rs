@@ -173,7 +173,7 @@ fn sessions_that_take_no_writes_are_told_apart() {
     let read_only = "?user=trusted&dbname=postgres&options=-c%20default_transaction_read_only%3Don";
     let mut session = server.connect(read_only).expect("it may");
     assert!(session.is_read_only().expect("answered"));
-    for (wanted, said) in [("read-write", "read-only"), ("standby", "no hot standby")] {
+    for (wanted, said) in [("read-write", "read-only"), ("standby", "not a hot standby")] {
         let url = format!("{read_only}&target_session_attrs={wanted}");
         refused(&server.options(&url), &[said]);
     }
