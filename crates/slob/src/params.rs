@@ -11,7 +11,7 @@ mod tests;
 
 const ANY: u64 = u64::MAX;
 /// Schemas a run may use, as in the original (`setup.sh` takes 1 to 4096).
-pub(crate) const SCHEMAS_MAX: u64 = 4096;
+pub const SCHEMAS_MAX: u64 = 4096;
 const ORACLE: Concern = Concern { targets: &["oracle"], called: "Oracle" };
 const MYSQL: Concern = Concern { targets: &["mysql"], called: "MySQL" };
 const DB2: Concern = Concern { targets: &["db2"], called: "Db2" };

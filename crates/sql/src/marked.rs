@@ -224,6 +224,11 @@ impl<X: Own> Marked<X> {
 }
 
 impl<X: Own> Marker<X> {
+    /// Size of the tables of a SLOB schema.
+    pub(crate) fn schema_bytes(&self) -> u64 {
+        (self.scale + self.scan_blocks) * self.block_bytes
+    }
+
     /// Values in the order of the table, without format, checksum and time.
     pub(crate) fn values(&self) -> Vec<String> {
         let mut values = vec![

@@ -36,7 +36,18 @@ pub(crate) enum Place {
 /// The phase that finds out whether a data set exists, and which.
 pub(crate) const LOOK: &str = "the inspection of the data set";
 
+/// A throw-away server: its name after `temp:`, and the requested version.
+pub(crate) type Temporary<'a> = (&'a str, Option<&'a str>);
+
 impl Place {
+    /// `None` for a running server.
+    pub(crate) fn temporary(&self) -> Option<Temporary<'_>> {
+        match self {
+            Self::Temporary { name, version } => Some((name, version.as_deref())),
+            Self::Server { .. } => None,
+        }
+    }
+
     /// Parses a location.
     pub(crate) fn new(location: &str) -> Result<Self, EngineError> {
         if let Some(url) = location.strip_prefix(STARTED) {

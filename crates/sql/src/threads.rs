@@ -1,4 +1,4 @@
-//! Threads that load side by side: the first failure ends all, while the calling thread watches them.
+//! Threads that work side by side: the first failure ends all, while the calling thread watches them.
 
 use assay_run::engine::EngineError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,10 +57,35 @@ pub(crate) fn gather<F: Default>(
             Err(mpsc::RecvTimeoutError::Timeout) => {}
             Err(mpsc::RecvTimeoutError::Disconnected) => {
                 return Err(failed
-                    .unwrap_or_else(|| EngineError::Unusable("a loading thread ended without a result".to_owned())));
+                    .unwrap_or_else(|| EngineError::Unusable("a thread of assay ended without a result".to_owned())));
             }
         }
-        watch()?;
+        if let Err(error) = watch() {
+            let known = failed.filter(|failed| !matches!(failed, EngineError::Interrupted));
+            return Err(known.unwrap_or(error));
+        }
     }
     failed.map_or(Ok(findings), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Who watches gives up while others still work: the failure that ended them is what the user is told.
+    #[test]
+    fn a_failure_that_is_known_is_told_when_the_watch_gives_up() {
+        let given_up = |known: Option<EngineError>| {
+            let (tell, told) = mpsc::channel();
+            if let Some(known) = known {
+                tell.send(Err(known)).unwrap();
+            }
+            let give_up = || Err(EngineError::Interrupted);
+            gather::<()>(2, &told, |(), ()| (), give_up).unwrap_err().to_string()
+        };
+        let full = || EngineError::Unusable("no room".to_owned());
+        assert_eq!(given_up(Some(full())), full().to_string());
+        assert_eq!(given_up(Some(EngineError::Interrupted)), EngineError::Interrupted.to_string());
+        assert_eq!(given_up(None), EngineError::Interrupted.to_string());
+    }
 }

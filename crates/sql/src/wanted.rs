@@ -6,12 +6,11 @@ use assay_measure::units::many;
 use assay_run::dataset::lines::{bytes, count, decimal, made_otherwise, text};
 use assay_run::dataset::rows::drawn_id;
 use assay_run::engine::{EngineError, Line};
+use assay_slob::params::SCHEMAS_MAX;
 use std::collections::BTreeSet;
 
 /// Fewest rows of a schema: with fewer, neither scatter nor a work unit is meaningful.
 const FEWEST_ROWS: u64 = 1000;
-/// Most schemas: the most that SLOB was ever run with.
-const MOST_SCHEMAS: u32 = 4096;
 
 /// How the load starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,11 +101,6 @@ impl<X: Own> Wanted<X> {
         !matches!(self.start, Start::Add(_))
     }
 
-    /// Size of the tables of a SLOB schema.
-    pub(crate) fn schema_bytes(&self) -> u64 {
-        (self.marker.scale + self.marker.scan_blocks) * self.marker.block_bytes
-    }
-
     /// Live rows to load, in both tables.
     pub(crate) fn rows(&self) -> u64 {
         self.load.len() as u64 * (self.marker.scale + self.marker.scan_blocks)
@@ -186,10 +180,10 @@ pub(crate) fn data_lines<X>(marker: &Marker<X>, schemas: u32, unit: &str) -> Vec
 /// # Errors
 /// `Usage`: this number of schemas cannot be loaded.
 pub(crate) fn refuse_counts(schemas: u32) -> Result<(), EngineError> {
-    if (1..=MOST_SCHEMAS).contains(&schemas) {
+    if (1..=SCHEMAS_MAX).contains(&schemas.into()) {
         return Ok(());
     }
-    Err(EngineError::Usage(format!("{schemas} schemas cannot be loaded; the range is 1 to {MOST_SCHEMAS}")))
+    Err(EngineError::Usage(format!("{schemas} schemas cannot be loaded; the range is 1 to {SCHEMAS_MAX}")))
 }
 
 /// Settings of a new data set, for the server's block (bytes, name).

@@ -46,7 +46,7 @@ pub use {
 
 use crate::claim::Purpose;
 use crate::marked::Marked;
-use crate::place::Place;
+use crate::place::{Place, Temporary};
 use crate::slob::{Dialect, Job, Jobs, SlobOn};
 use address::Address;
 use assay_measure::config::{ParamDef, Settings};
@@ -83,14 +83,6 @@ fn nothing_here(database: &str) -> EngineError {
     EngineError::Unusable(format!("there is no data set in database {database}; run `assay prepare` first"))
 }
 
-/// The product and version of a throw-away server's place.
-fn temporary(place: &Place) -> Option<(Product, Option<&str>)> {
-    match place {
-        Place::Temporary { name, version } => Some((Product::named(name), version.as_deref())),
-        Place::Server { .. } => None,
-    }
-}
-
 impl Jobs for Mariadb {
     type At = Address;
     type Session = Connection;
@@ -117,36 +109,24 @@ impl Dialect for Mariadb {
     const TEMPORARY: &'static [&'static str] = &[temp::MARIADB.temp, temp::MYSQL.temp];
     const SERVER_PARAMS: &'static [&'static str] = &["MYSQL_SET", "MYSQL_BIN", "MYSQL_DIR"];
 
+    const THROW_AWAY_ONLY: &'static [(&'static str, &'static str)] = &[("MYSQL_SET", ""), ("COMMIT_MODE", "default")];
+
     type Own = ();
     type Found = Marked;
     type Held = Connection;
     type LoadPlan = plan::LoadPlan;
 
     fn start(
-        place: &Place,
+        (name, version): Temporary<'_>,
         settings: &Settings,
         stop: &Stop,
         progress: &dyn Progress,
-    ) -> Result<Option<Started>, EngineError> {
-        if let Some((product, version)) = temporary(place) {
-            return temp::start(product, version, settings, stop, progress).map(Some);
-        }
-        for (name, unsaid) in [("MYSQL_SET", ""), ("COMMIT_MODE", "default")] {
-            let given = settings.text(name);
-            if given != unsaid {
-                return Err(EngineError::Usage(format!(
-                    "{name}={given}: applies only to a throw-away server (temp:mariadb, temp:mysql); this server already has its settings"
-                )));
-            }
-        }
-        Ok(None)
+    ) -> Result<Started, EngineError> {
+        temp::start(Product::named(name), version, settings, stop, progress)
     }
 
-    fn imagine(place: &Place, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
-        let Some((product, version)) = temporary(place) else {
-            return Ok(Vec::new());
-        };
-        let mut lines = temp::plan(product, version, settings)?;
+    fn imagine((name, version): Temporary<'_>, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
+        let mut lines = temp::plan(Product::named(name), version, settings)?;
         lines.extend(plan::imagined(settings, schemas)?);
         Ok(lines)
     }
@@ -216,7 +196,7 @@ impl Dialect for Mariadb {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
-        let findings = Job::<Self, _>::check(at, found, settings).run(
+        let findings = Job::<Self, _>::check(at, found, settings, ()).run(
             1,
             (|job| Self::open(&job.at), check::each),
             keeper,

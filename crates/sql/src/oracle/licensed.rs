@@ -1,7 +1,7 @@
 //! Snapshots of the server's own repositories around a run: AWR, which requires a licence, and Statspack, which does
 //! not. assay uses either only if the user names it.
 
-use super::server::{Instance, Server};
+use super::server::{Instance, container};
 use super::session::{Bind, OraError, Session, told};
 use super::sql;
 use assay_measure::config::Settings;
@@ -121,7 +121,7 @@ fn awr(settings: &Settings, session: &mut dyn Session, instance: &Instance) -> R
     if settings.text("AWR_SRC") != "AWR_ROOT" {
         return Ok(Repository::Awr);
     }
-    let container = Server::ask(session, "")?.container;
+    let container = container(session)?;
     if container != "CDB$ROOT" {
         return Err(EngineError::Usage(format!(
             "AWR_SRC=AWR_ROOT, but ADMIN_SQLNET_SERVICE leads to container {container}: name the service of the root there, \

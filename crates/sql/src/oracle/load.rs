@@ -22,6 +22,7 @@ const ROWS: u64 = 200;
 const TRANSACTION: u64 = 10_000;
 /// Added to a schema's number for the rows of its scan table, so that they differ from all others.
 const SCAN: u32 = 1 << 20;
+
 /// Loads, verifies and sums up. `keeper` creates objects and updates the marker; another session holds the claim.
 ///
 /// # Errors

@@ -42,7 +42,7 @@ use assay_run::stop::Stop;
 use attached::{Site, Token};
 use server::Server;
 use session::{Id, Session, Way, told};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// `oracle://user@//host:port/service`.
@@ -64,6 +64,8 @@ pub(crate) struct Visit {
     address: Address,
     /// Requested tablespace; empty means the user's default.
     tablespace: String,
+    /// The server's version, once it is known.
+    major: Arc<OnceLock<u32>>,
 }
 
 impl Visit {
@@ -99,15 +101,16 @@ impl Jobs for Oracle {
         worker.id()
     }
 
-    fn interrupt(at: &Visit, keeper: &mut Box<dyn Session>, working: &[Id], again: bool) {
+    fn interrupt(at: &Visit, _keeper: &mut Box<dyn Session>, working: &[Id], again: bool) {
         if again {
             return;
         }
-        let Ok(server) = Server::ask(&mut **keeper, &at.tablespace) else {
+        // The keeper may be the one that does not answer.
+        let Some(major) = at.major.get() else {
             return;
         };
         for id in working {
-            let token = Token::new(&at.way, &at.address, *id, server.major);
+            let token = Token::new(&at.way, &at.address, *id, *major);
             // Nothing waits for this thread.
             std::thread::spawn(move || crate::watch::Cancel::cancel(&token));
         }
@@ -140,6 +143,7 @@ impl Dialect for Oracle {
             way: (self.way)()?,
             address: Address::new(place.server()?.0, settings)?,
             tablespace: settings.text("ORACLE_TABLESPACE").to_owned(),
+            major: Arc::default(),
         })
     }
 
@@ -161,8 +165,13 @@ impl Dialect for Oracle {
         &mut held.keeper
     }
 
+    fn series(held: Held) -> Box<dyn Send> {
+        Box::new(held.claim)
+    }
+
     fn find(session: &mut Box<dyn Session>, at: &Visit) -> Result<Option<Marked>, EngineError> {
-        Server::ask(&mut **session, &at.tablespace)?;
+        let (_, major) = server::who(&mut **session)?;
+        at.major.get_or_init(|| major);
         marker::find(&mut **session, &at.address.data)
     }
 
@@ -176,7 +185,9 @@ impl Dialect for Oracle {
         settings: &Settings,
         schemas: u32,
     ) -> Result<plan::LoadPlan, EngineError> {
-        plan::LoadPlan::new(&mut **session, &at.address.data, settings, schemas)
+        let plan = plan::LoadPlan::new(&mut **session, &at.address.data, settings, schemas)?;
+        at.major.get_or_init(|| plan.server.major);
+        Ok(plan)
     }
 
     fn plan_lines(plan: &plan::LoadPlan) -> Vec<Line> {
@@ -201,7 +212,7 @@ impl Dialect for Oracle {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Vec<Line>, EngineError> {
-        let job = Job::<Self, _>::check(at, found, settings);
+        let job = Job::<Self, _>::check(at, found, settings, ());
         Ok(job.run(1, (|job| job.at.reader(), check::each), keeper, stop, progress)?.lines())
     }
 

@@ -52,29 +52,47 @@ fn text(rows: &Rows, at: usize) -> String {
     value.unwrap_or_default()
 }
 
+/// What is being done while the server is queried.
+const ASKING: &str = "asking the server what it is";
+
+/// The row of `sql::WHO`, and the server's major version.
+///
+/// # Errors
+/// `Unusable`: an unsupported version.
+pub(super) fn who(session: &mut dyn Session) -> Result<(Rows, u32), EngineError> {
+    let who = session.rows(sql::WHO, &[]).map_err(told(ASKING))?;
+    let version = text(&who, 6);
+    let major = version.split('.').next().and_then(|text| text.parse().ok());
+    let known = major.filter(|major| KNOWN.contains(major));
+    let unknown = || {
+        EngineError::Unusable(format!(
+            "the server is version {version}, but assay supports {} to {}",
+            KNOWN.start(),
+            KNOWN.end()
+        ))
+    };
+    let major = known.ok_or_else(unknown)?;
+    Ok((who, major))
+}
+
+/// The container that a session is in.
+pub(super) fn container(session: &mut dyn Session) -> Result<String, EngineError> {
+    who(session).map(|(who, _)| text(&who, 3))
+}
+
 impl Server {
     /// Queries the server; `tablespace` is ORACLE_TABLESPACE, empty for the user's default.
     ///
     /// # Errors
     /// `Unusable`: an unsupported version, a standby, or no such tablespace; `Usage`: not a valid name.
     pub(super) fn ask(session: &mut dyn Session, tablespace: &str) -> Result<Self, EngineError> {
-        let doing = told("asking the server what it is");
-        let who = session.rows(sql::WHO, &[]).map_err(&doing)?;
-        let version = text(&who, 6);
-        let major = version.split('.').next().and_then(|text| text.parse().ok());
-        let Some(major) = major.filter(|major| KNOWN.contains(major)) else {
-            return Err(EngineError::Unusable(format!(
-                "the server is version {version}, but assay supports {} to {}",
-                KNOWN.start(),
-                KNOWN.end()
-            )));
-        };
+        let (who, major) = who(session)?;
         let name = match tablespace {
             "" => text(&who, 7),
             given => sql::identifier(given)
                 .ok_or_else(|| EngineError::Usage(format!("ORACLE_TABLESPACE={given} is not a name without quotes")))?,
         };
-        let rows = session.rows(sql::TABLESPACE, &[Bind::Text(&name)]).map_err(&doing)?;
+        let rows = session.rows(sql::TABLESPACE, &[Bind::Text(&name)]).map_err(told(ASKING))?;
         if rows.is_empty() {
             return Err(EngineError::Unusable(format!(
                 "there is no tablespace {name} that user {} may see: give the user a quota on it, or name another one in \
@@ -83,7 +101,7 @@ impl Server {
             )));
         }
         Ok(Self {
-            version,
+            version: text(&who, 6),
             major,
             user: text(&who, 0),
             database: text(&who, 1),

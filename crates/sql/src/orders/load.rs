@@ -23,6 +23,7 @@ const UNIT_BYTES: u64 = 2_300_000_000;
 const UNIT_LOG_BYTES: u64 = 900_000_000;
 /// Bytes of products and inventories, which have the same size at every scale.
 const FIXED_BYTES: u64 = 120_000_000;
+
 /// Number of threads that load.
 pub(crate) fn threads(settings: &Settings) -> usize {
     match settings.get("LOAD_PARALLEL_DEGREE").origin {

@@ -37,11 +37,8 @@ impl Subject<'_> {
     }
 }
 
-/// Settings of a check; its session acts as the owner.
-struct Acting {
-    owner: Owner,
-    checked: Checked<Own>,
-}
+/// The session of a check acts as the owner.
+type Acting = Checked<Own, Owner>;
 
 /// Checks a claimed data set.
 ///
@@ -64,11 +61,7 @@ pub(super) fn check(
     if growth::too_far(&grown) {
         return Err(EngineError::Damaged(growth::told_of(&grown)));
     }
-    let checked = Checked::of(marked, settings);
-    let total_bytes = checked.bytes() * marked.loaded.len() as u64;
-    let what = Acting { owner: ours.owner.clone(), checked };
-    let loaded = marked.loaded.iter().copied().collect();
-    let job = Job::<Postgres, _>::new(at, what, ("check", total_bytes), loaded);
+    let job = Job::<Postgres, _>::check(at, marked, settings, ours.owner.clone());
     let findings = job.run(1, (reader, each), keeper, stop, progress)?;
     guard.end();
     let mut lines = findings.lines();
@@ -81,15 +74,14 @@ pub(super) fn check(
 
 fn reader(job: &Job<Postgres, Acting>) -> Result<Connection, EngineError> {
     let mut connection = own::connect(&job.at.options).map_err(told("connecting"))?;
-    job.what.owner.act(&mut connection)?;
+    job.what.own.act(&mut connection)?;
     Ok(connection)
 }
 
 fn each(job: &Job<Postgres, Acting>, connection: &mut Connection, n: u32) -> Result<Findings, EngineError> {
-    let checked = &job.what.checked;
-    let subject = Subject { at: &job.at, marker: &checked.marker, n, level: checked.level };
+    let subject = Subject { at: &job.at, marker: &job.what.marker, n, level: job.what.level };
     let findings = verify(connection, &subject)?;
-    job.done(checked.bytes());
+    job.checked();
     Ok(findings)
 }
 

@@ -29,7 +29,7 @@ mod testing;
 pub mod wire;
 
 use crate::claim::Purpose;
-use crate::place::Place;
+use crate::place::{Place, Temporary};
 use crate::slob::{Dialect, Jobs, SlobOn};
 use assay_measure::config::{ParamDef, Settings};
 use assay_run::engine::{Engine, EngineError, Line, Progress, Started, Target};
@@ -39,7 +39,7 @@ use conninfo::ConnectOptions;
 use layout::Names;
 use marker::Found;
 use own::told;
-use prepare::LoadPlan;
+use prepare::{AS_OURSELVES, LoadPlan};
 use server::Server;
 use wire::Connection;
 
@@ -66,14 +66,6 @@ pub(crate) struct At {
     work_unit: u64,
 }
 
-/// Requested version of a throw-away server.
-fn version_of(place: &Place) -> Option<&str> {
-    match place {
-        Place::Temporary { version, .. } => version.as_deref(),
-        Place::Server { .. } => None,
-    }
-}
-
 impl Jobs for Postgres {
     type At = At;
     type Session = Connection;
@@ -87,7 +79,7 @@ impl Jobs for Postgres {
     fn interrupt(_: &At, keeper: &mut Connection, working: &[i32], _again: bool) {
         for pid in working {
             // If this fails, the session ends by itself a little later.
-            let _ = keeper.query(&format!("reset role; select pg_cancel_backend({pid})"));
+            let _ = keeper.query(&format!("{AS_OURSELVES}; select pg_cancel_backend({pid})"));
         }
     }
 
@@ -104,31 +96,25 @@ impl Dialect for Postgres {
     const TEMPORARY: &'static [&'static str] = &[temp::BRAND.temp];
     const SERVER_PARAMS: &'static [&'static str] = &["PG_SET", "PG_BIN", "PG_DIR"];
 
+    const THROW_AWAY_ONLY: &'static [(&'static str, &'static str)] = &[("PG_SET", "")];
+
     type Own = marker::Own;
     type Found = marker::Ours;
     type Held = Connection;
     type LoadPlan = LoadPlan;
 
     fn start(
-        place: &Place,
+        (_, version): Temporary<'_>,
         settings: &Settings,
         stop: &Stop,
         progress: &dyn Progress,
-    ) -> Result<Option<Started>, EngineError> {
-        if let Place::Temporary { .. } = place {
-            return temp::start(version_of(place), settings, stop, progress).map(Some);
-        }
-        match settings.text("PG_SET") {
-            "" => Ok(None),
-            given => Err(EngineError::Usage(format!(
-                "--pg-set {given}: applies only to a temp:postgres server; this server already has its settings"
-            ))),
-        }
+    ) -> Result<Started, EngineError> {
+        temp::start(version, settings, stop, progress)
     }
 
-    fn imagine(place: &Place, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
-        let mut lines = temp::plan(version_of(place), settings)?;
-        lines.extend(prepare::imagined(version_of(place), settings, schemas)?);
+    fn imagine((_, version): Temporary<'_>, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
+        let mut lines = temp::plan(version, settings)?;
+        lines.extend(prepare::imagined(version, settings, schemas)?);
         Ok(lines)
     }
 
@@ -215,8 +201,8 @@ impl Dialect for Postgres {
         plan: &Plan,
         settings: &Settings,
         stop: &Stop,
-        progress: &dyn Progress,
+        _progress: &dyn Progress,
     ) -> Result<Box<dyn Engine>, EngineError> {
-        engine::open(&at.place, plan, settings, stop, progress)
+        engine::open(&at, plan, settings, stop)
     }
 }

@@ -118,21 +118,21 @@ impl<D: Jobs, W: Send + Sync + 'static> Job<D, W> {
             });
         }
         drop(tell);
-        let (mut looked, mut ending, mut gone) = (Instant::now(), None, false);
+        let (mut looked, mut stopped, mut interrupted, mut gone) = (Instant::now(), None::<Instant>, false, false);
         let watch = || {
             progress.update(self.phase.0, self.done_bytes.load(Ordering::Relaxed), self.phase.1);
             if stop.requested() {
                 self.ended.store(true, Ordering::Release);
+                stopped.get_or_insert_with(Instant::now);
             }
             if self.ended.load(Ordering::Acquire) {
-                let again = ending.is_some();
-                let since: &Instant = ending.get_or_insert_with(Instant::now);
                 let working: Vec<D::Id> = locked(&self.working).iter().map(|(_, id)| *id).collect();
-                D::interrupt(&self.at, keeper, &working, again);
-                // A statement that could not be cancelled goes on in the server without us.
-                if D::LEFT_AFTER.is_some_and(|time| since.elapsed() >= time) {
-                    return Err(EngineError::Interrupted);
-                }
+                D::interrupt(&self.at, keeper, &working, interrupted);
+                interrupted = true;
+            }
+            // A statement that could not be cancelled goes on in the server without us.
+            if stopped.zip(D::LEFT_AFTER).is_some_and(|(since, time)| since.elapsed() >= time) {
+                return Err(EngineError::Interrupted);
             }
             // A server that shows no sign of life is given up.
             if looked.elapsed() >= LIFE {
@@ -141,8 +141,12 @@ impl<D: Jobs, W: Send + Sync + 'static> Job<D, W> {
             }
             Ok(())
         };
-        gather(threads, &told, Findings::merge, watch)
-            .map_err(|error| if stop.requested() && !gone { EngineError::Interrupted } else { error })
+        gather(threads, &told, Findings::merge, watch).map_err(|error| match error {
+            // Damage is damage, whatever the user wants meanwhile.
+            EngineError::Damaged(_) => error,
+            _ if stop.requested() && !gone => EngineError::Interrupted,
+            _ => error,
+        })
     }
 
     fn thread(&self, thread: usize, begin: Begin<D, W>, each: Each<D, W>) -> Result<Findings, EngineError> {

@@ -3,7 +3,7 @@
 use super::job::Jobs;
 use crate::claim::{Purpose, settled};
 use crate::marked::{Marked, Own};
-use crate::place::{LOOK, Place};
+use crate::place::{LOOK, Place, Temporary};
 use assay_measure::config::{ParamDef, Settings};
 use assay_run::dataset::lines::text;
 use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Started, Target};
@@ -21,6 +21,8 @@ pub(crate) trait Dialect: Jobs + std::fmt::Debug + Sync {
     /// As [`Target::temporary`] and [`Target::server_params`].
     const TEMPORARY: &'static [&'static str] = &[];
     const SERVER_PARAMS: &'static [&'static str] = &[];
+    /// Parameters that a running server refuses, each with the value that says nothing.
+    const THROW_AWAY_ONLY: &'static [(&'static str, &'static str)] = &[];
 
     /// Marker values that only its data sets have.
     type Own: Own;
@@ -31,19 +33,19 @@ pub(crate) trait Dialect: Jobs + std::fmt::Debug + Sync {
     /// The full plan of a load.
     type LoadPlan;
 
-    /// As [`Target::start`].
+    /// Starts a throw-away server.
     fn start(
-        _place: &Place,
+        _server: Temporary<'_>,
         _settings: &Settings,
         _stop: &Stop,
         _progress: &dyn Progress,
-    ) -> Result<Option<Started>, EngineError> {
-        Ok(None)
+    ) -> Result<Started, EngineError> {
+        Err(without_throw_away(Self::NAME))
     }
 
-    /// What a load would do on a server that does not run yet.
-    fn imagine(_place: &Place, _settings: &Settings, _schemas: u32) -> Result<Vec<Line>, EngineError> {
-        Ok(Vec::new())
+    /// What a load would do on a throw-away server that does not run yet.
+    fn imagine(_server: Temporary<'_>, _settings: &Settings, _schemas: u32) -> Result<Vec<Line>, EngineError> {
+        Err(without_throw_away(Self::NAME))
     }
 
     fn at(&self, place: &Place, settings: &Settings) -> Result<Self::At, EngineError>;
@@ -54,6 +56,11 @@ pub(crate) trait Dialect: Jobs + std::fmt::Debug + Sync {
     fn claim(at: &Self::At, purpose: Purpose) -> Result<Option<Self::Held>, EngineError>;
 
     fn session(held: &mut Self::Held) -> &mut Self::Session;
+
+    /// What of a claim lasts as long as a series of runs.
+    fn series(held: Self::Held) -> Box<dyn Send> {
+        Box::new(held)
+    }
 
     /// Closes a session on servers that expect a proper logoff.
     fn leave(session: Self::Session) {
@@ -112,6 +119,10 @@ pub(crate) trait Dialect: Jobs + std::fmt::Debug + Sync {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Box<dyn Engine>, EngineError>;
+}
+
+fn without_throw_away(name: &str) -> EngineError {
+    EngineError::Usage(format!("target {name} has no throw-away server"))
 }
 
 /// SLOB on a server.
@@ -181,7 +192,19 @@ impl<D: Dialect> Target for SlobOn<D> {
         stop: &Stop,
         progress: &dyn Progress,
     ) -> Result<Option<Started>, EngineError> {
-        D::start(&Place::new(location)?, settings, stop, progress)
+        if let Some(server) = Place::new(location)?.temporary() {
+            return D::start(server, settings, stop, progress).map(Some);
+        }
+        let given = |(name, unsaid): &&(&str, &str)| settings.text(name) != *unsaid;
+        let Some((name, _)) = D::THROW_AWAY_ONLY.iter().find(given) else {
+            return Ok(None);
+        };
+        let servers: Vec<String> = D::TEMPORARY.iter().map(|name| format!("temp:{name}")).collect();
+        Err(EngineError::Usage(format!(
+            "{name}={}: applies only to a throw-away server ({}); this server already has its settings",
+            settings.text(name),
+            servers.join(", ")
+        )))
     }
 
     fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {
@@ -190,20 +213,19 @@ impl<D: Dialect> Target for SlobOn<D> {
         }
         let (place, at) = self.brief(location, settings, LOOK)?;
         let mut session = D::open(&at)?;
-        let found = unclaimed::<D, _>(&at, || D::find(&mut session, &at))?;
+        let found = unclaimed::<D, _>(&at, || D::find(&mut session, &at));
         D::leave(session);
-        Ok(place.presence(found.and_then(|found| found.as_ref().data_set())))
+        Ok(place.presence(found?.and_then(|found| found.as_ref().data_set())))
     }
 
     fn plan_prepare(&self, location: &str, settings: &Settings, schemas: u32) -> Result<Vec<Line>, EngineError> {
-        let place = Place::new(location)?;
-        if let Place::Temporary { .. } = place {
-            return D::imagine(&place, settings, schemas);
+        if let Some(server) = Place::new(location)?.temporary() {
+            return D::imagine(server, settings, schemas);
         }
         let (at, mut session) = self.look(location, settings)?;
-        let plan = unclaimed::<D, _>(&at, || D::plan(&mut session, &at, settings, schemas))?;
+        let plan = unclaimed::<D, _>(&at, || D::plan(&mut session, &at, settings, schemas));
         D::leave(session);
-        Ok(D::plan_lines(&plan))
+        Ok(D::plan_lines(&plan?))
     }
 
     fn prepare(
@@ -271,7 +293,7 @@ impl<D: Dialect> Target for SlobOn<D> {
         let (place, at) = self.brief(location, settings, LOOK)?;
         let held = claimed::<D>(&at, Purpose::Series)?;
         place.lasting(LOOK);
-        Ok(Some(Box::new(held)))
+        Ok(Some(D::series(held)))
     }
 
     fn open(

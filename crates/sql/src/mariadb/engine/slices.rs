@@ -154,7 +154,8 @@ impl Sliced {
 /// Recovers the results of a slice whose statement was killed without an answer.
 fn killed(connection: &mut Connection, asked: usize, error: &MyError) -> Result<Answer, MyError> {
     connection.run("rollback")?;
-    let rows = connection.rows("select @assay_done, 0, ''")?;
+    let rows = connection.rows("select coalesce(@assay_done, ''), 0, ''")?;
+    connection.run("set @assay_done = ''")?;
     let mut known = answer(asked, &rows)?;
     // The operation under way ended with the block.
     if known.ends_us.len() < asked {
@@ -216,7 +217,8 @@ fn body(plan: &Plan, home: u32) -> String {
              set @assay_done = concat(@assay_done, us, ' ', n, ' '); \
            end while; \
          end; \
-         select @assay_done, @assay_code, @assay_text;"
+         select @assay_done, @assay_code, @assay_text; \
+         set @assay_done = '';"
     )
 }
 

@@ -2,6 +2,7 @@
 //! branch, with the libraries it needs, into a tree of its own (`MYSQLD_TREE`), in which the server runs as nobody.
 
 use super::*;
+use assay_run::engine::Slice;
 use assay_testkit::port::free_port;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -185,6 +186,38 @@ fn on_mysql_a_loop_in_the_server_does_the_same_operations_and_leaves_no_procedur
     assert_eq!(foreign.value, LineValue::Text("assay_loop_x()".to_owned()));
     Mariadb::SLOB.destroy(&url, &settings(SMALL)).unwrap();
     assert_eq!(procedures(), [Some("assay_loop_x".to_owned())]);
+}
+
+/// A procedure that is gone fails before it begins: nothing of the slice before counts again, and the server's reason is kept.
+#[test]
+fn on_mysql_a_slice_that_cannot_begin_keeps_the_reason_and_the_session() {
+    let Some(mysql) = MySql::shared() else { return };
+    let url = mysql.server.database("unbegun");
+    load(&url, &settings(SMALL), 1).unwrap();
+    let plan = plan(8192, 1, 1000, 10);
+    let said = settings(&[SMALL, &[("LOOP", "server")]].concat());
+    for slices_before in [0, 1] {
+        let engine = Mariadb::SLOB.open(&url, &plan, &said, &Stop::new(), &Unwatched).unwrap();
+        let mut driver = engine.driver(&Assignment { thread: 0, threads: 1, sessions: vec![(1, 1)] }).unwrap();
+        let ops = [Op::Select { schema: 1, first_key: 1, width: plan.select_width() }; 2];
+        let mut perform = || driver.perform(Slice { tag: 0, ops: &ops, until_ns: u64::MAX }).unwrap().outcomes;
+        for _ in 0..slices_before {
+            assert!(perform().iter().all(|outcome| outcome.result.is_ok()));
+        }
+        let mut connection = Connection::open(&address(&url)).unwrap();
+        let named = "select routine_name from information_schema.routines where routine_schema = 'unbegun'";
+        for name in connection.rows(named).unwrap().concat().into_iter().flatten() {
+            connection.run(&format!("drop procedure {name}")).unwrap();
+        }
+        let outcomes = perform();
+        let [only] = outcomes.as_slice() else { panic!("{outcomes:?}") };
+        let error = only.result.as_ref().unwrap_err();
+        assert!(error.text.contains("does not exist"), "{error:?}");
+        // The session goes on.
+        driver.finish().unwrap();
+        drop(driver);
+        engine.close().unwrap();
+    }
 }
 
 /// KILL QUERY ends a slice as it ends an operation: what was done until then counts, and the session goes on.

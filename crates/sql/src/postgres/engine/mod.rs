@@ -13,25 +13,24 @@ mod slices;
 #[cfg(test)]
 mod tests;
 
+use super::At;
 use super::attached::Attached;
 use super::check::nothing_here;
 use super::claim::{self, Purpose};
 use super::growth;
 use super::layout::changed_columns;
 use super::marker::{self, Found, Ours};
-use super::own;
 use super::site::Guard;
 use super::wire::{CancelToken, Connection};
 use crate::patience::Patience;
 use crate::pipelined::{Base, Pipeline};
-use crate::place::Place;
 use crate::slices::Pace;
 use crate::watch::Backends;
 use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
 use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, StatSet};
-use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Progress, Remarks, Slice, SliceDone};
+use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Remarks, Slice, SliceDone};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use assay_run::workload::Workload;
@@ -56,30 +55,23 @@ struct PgEngine {
 }
 
 /// Opens the data set for a run.
-pub(super) fn open(
-    place: &Place,
-    plan: &Plan,
-    settings: &Settings,
-    stop: &Stop,
-    _progress: &dyn Progress,
-) -> Result<Box<dyn Engine>, EngineError> {
-    Ok(Box::new(PgEngine::open(place, plan, settings, stop)?))
+pub(super) fn open(at: &At, plan: &Plan, settings: &Settings, stop: &Stop) -> Result<Box<dyn Engine>, EngineError> {
+    Ok(Box::new(PgEngine::open(at, plan, settings, stop)?))
 }
 
 impl PgEngine {
-    fn open(place: &Place, plan: &Plan, settings: &Settings, stop: &Stop) -> Result<Self, EngineError> {
+    fn open(at: &At, plan: &Plan, settings: &Settings, stop: &Stop) -> Result<Self, EngineError> {
         let options = Options::new(settings, plan)?;
-        let connect = own::options(place)?;
-        let mut control = claim::take(&connect, &options.names, Purpose::Run)?;
+        let mut control = claim::take(&at.options, &options.names, Purpose::Run)?;
         let mut facts = server::examine(&mut control, plan, &options)?;
         let ours = claimed(&mut control, plan, &options)?;
         let tables = ours.marked.tables(&options.names, |n| n <= plan.schemas);
         let writes = plan.update_pct > 0;
-        let guard = Guard::stand(&connect, &options.names, &ours.owner, &tables, writes)?;
+        let guard = Guard::stand(&at.options, &options.names, &ours.owner, &tables, writes)?;
         facts.push(Fact::new("data_set_owner", ours.owner.describe()));
         let grown = growth::find(&mut control, &options.names, &ours.marked)?;
         let schema = options.names.schema();
-        let on = Attached::open(place, connect, control, schema, plan, settings, stop)?;
+        let on = Attached::open(&at.place, at.options.clone(), control, schema, plan, settings, stop)?;
         Ok(Self {
             plan: plan.clone(),
             options,

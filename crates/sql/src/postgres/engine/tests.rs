@@ -1,10 +1,12 @@
 //! Sessions on real servers: the conformance suite, and the numbered items that concern every engine.
 
 use super::*;
+use crate::place::Place;
 use crate::postgres::layout::{Names, Storage};
 use crate::postgres::marker::Marker;
-use crate::postgres::own;
 use crate::postgres::testing::{self, Server};
+use crate::postgres::{Postgres, own};
+use crate::slob::Dialect;
 use crate::testing::until;
 use assay_measure::clock::Clock;
 use assay_measure::counter_catalog::{self, Stat};
@@ -63,7 +65,8 @@ fn tables(server: &Server, database: &str, schemas: u32) -> Place {
 fn opened(place: &Place, plan: &Plan, given: &[(&str, &str)]) -> Result<PgEngine, EngineError> {
     let mut said = vec![("CONNECT_RATE", "1000")];
     said.extend(given);
-    PgEngine::open(place, plan, &testing::settings(&said), &Stop::new())
+    let settings = testing::settings(&said);
+    PgEngine::open(&Postgres.at(place, &settings)?, plan, &settings, &Stop::new())
 }
 
 /// Runs a plan to its end with a trace.

@@ -30,7 +30,7 @@ const SESSION: &str = "set statement_timeout = 0; set lock_timeout = 0; set idle
     set synchronous_commit = off; set vacuum_cost_delay = 0";
 
 /// Returns to the rights of the role that logged in, to write a checkpoint or cancel its other sessions.
-const AS_OURSELVES: &str = "reset role";
+pub(in crate::postgres) const AS_OURSELVES: &str = "reset role";
 
 /// Loads, verifies and sums up.
 ///
@@ -83,7 +83,7 @@ fn work(
     job.run(plan.degree, (session, load), keeper, stop, progress)?;
     let load_s = begun.elapsed().as_secs_f64();
     let all: Vec<u32> = plan.verify.iter().chain(&plan.load).copied().collect();
-    let total_bytes = all.len() as u64 * plan.schema_bytes();
+    let total_bytes = all.len() as u64 * plan.marker.schema_bytes();
     let job = Job::<Postgres, _>::new(at, plan.clone(), ("verify", total_bytes), all);
     let findings = job.run(plan.degree, (session, settle), keeper, stop, progress)?;
     Ok((load_s, findings))
@@ -261,7 +261,7 @@ fn settle(job: &Job<Postgres, LoadPlan>, connection: &mut Connection, n: u32) ->
     let noted = connection.query(&marker::note_loaded(names, n));
     noted.map_err(|error| job.failure(n, "marking as loaded", error))?;
     guard.end();
-    job.done(plan.schema_bytes());
+    job.done(plan.marker.schema_bytes());
     Ok(findings)
 }
 

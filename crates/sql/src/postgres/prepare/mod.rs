@@ -9,5 +9,5 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-pub(super) use load::{drop_schemas, in_transaction, run};
+pub(super) use load::{AS_OURSELVES, drop_schemas, in_transaction, run};
 pub(super) use plan::{LoadPlan, imagined};
