@@ -7,8 +7,8 @@ use assay_awr::record::build;
 use assay_measure::config::{ParamDef, RUN_PARAMS};
 use assay_measure::identity::number_of;
 use assay_measure::kind::{attach_metrics, of};
-use assay_measure::record::Metric;
 use assay_measure::record::metric::{Better, stem};
+use assay_measure::record::{Identity, Metric};
 use assay_measure::rule::Rule;
 use assay_measure::snapshot::RunData;
 use assay_report::formats::{FORMATS, Format};
@@ -72,8 +72,10 @@ fn the_reference_of_parameters_is_their_tables() {
         let (name, params) = (target.name(), parameters(target.params()));
         made.push_str(&format!("\n## Target `{name}:`\n\n{params}"));
     }
-    let others =
-        registry::WORKLOADS[1..].iter().flat_map(|(workload, targets)| targets.iter().map(move |one| (workload, one)));
+    let others = registry::WORKLOADS
+        .iter()
+        .filter(|(name, _)| *name != assay_slob::NAME)
+        .flat_map(|(workload, targets)| targets.iter().map(move |one| (workload, one)));
     for (workload, target) in others {
         let of_server = registry::find(target.name()).map_or(&[][..], |slob| slob.params());
         let own: Vec<_> = target.params().iter().filter(|def| !of_server.contains(def)).copied().collect();
@@ -147,11 +149,19 @@ fn the_reference_of_identities_is_what_records_are_judged_by() {
     let kept = records().into_iter().map(|path| crate::stored::read(&path).expect("a record"));
     let mut nothing = build(&RunData::default());
     "slob".clone_into(&mut nothing.kind);
+    // Kept records of runs may have words of earlier versions.
+    let words: BTreeMap<(String, String), String> = {
+        let of = |identity: &Identity| ((identity.id.clone(), identity.scope.clone()), identity.rule.clone());
+        nothing.integrity.iter().map(of).collect()
+    };
     let mut found: BTreeMap<(String, u32, String, [String; 2]), Judged> = BTreeMap::new();
     for record in kept.filter(|record| record.import.is_none()).chain([nothing]) {
         for identity in record.integrity {
             let letters = identity.id.trim_end_matches(|c: char| !c.is_ascii_uppercase()).to_owned();
-            let key = (letters, number_of(&identity.id), identity.id, [identity.rule, identity.scope]);
+            let of_run = [assay_slob::NAME, assay_orders::workload::NAME].contains(&record.kind.as_str());
+            let now = words.get(&(identity.id.clone(), identity.scope.clone())).filter(|_| of_run);
+            let rule = now.cloned().unwrap_or(identity.rule);
+            let key = (letters, number_of(&identity.id), identity.id, [rule, identity.scope]);
             let judged = found.entry(key).or_default();
             judged.kinds.insert(record.kind.clone());
             judged.is_exact.insert(identity.exact);

@@ -54,8 +54,13 @@ pub fn shares(record: &Record) -> Option<Shares> {
 #[must_use]
 pub fn limit(record: &Record) -> Option<Limit> {
     let shares = shares(record)?;
+    let withheld = if shares.steal >= STEAL_TOLD_PCT {
+        format!(", {} % withheld by the hypervisor (steal)", fixed(shares.steal, 0))
+    } else {
+        String::new()
+    };
     let told = format!(
-        "The host's CPUs were {} % busy: {} % with this test, {} % with other processes.",
+        "The host's CPUs were {} % busy: {} % with this test, {} % with other processes{withheld}.",
         fixed(shares.busy, 0),
         fixed(shares.own, 0),
         fixed(shares.others, 0)
@@ -70,10 +75,7 @@ pub fn limit(record: &Record) -> Option<Limit> {
         ));
     }
     if shares.steal >= STEAL_PCT {
-        return Some(Limit::new(
-            "the hypervisor, which withheld CPU time",
-            format!("Steal was {} %. {told}", fixed(shares.steal, 1)),
-        ));
+        return Some(Limit::new("the hypervisor, which withheld CPU time", told));
     }
     if shares.busy < BUSY_PCT {
         return None;
@@ -103,7 +105,7 @@ pub fn disturbed(record: &Record) -> Option<String> {
     let shares = shares(record)?;
     let mut said: Vec<String> = others(shares).into_iter().collect();
     if shares.steal >= STEAL_PCT {
-        said.push(format!("the hypervisor withheld {} %", fixed(shares.steal, 0)));
+        said.push(format!("the hypervisor withheld {} % of CPU time", fixed(shares.steal, 0)));
     }
     (!said.is_empty()).then(|| said.join(" and "))
 }
@@ -177,7 +179,7 @@ mod tests {
         record.os.cpu_pct.insert("steal".to_owned(), Figure::decimal(25.0));
         let found = shares(&record).expect("all figures are there");
         assert_eq!((found.own, found.others, found.steal), (30.0, 5.0, 25.0));
-        assert_eq!(disturbed(&record).as_deref(), Some("the hypervisor withheld 25 %"));
+        assert_eq!(disturbed(&record).as_deref(), Some("the hypervisor withheld 25 % of CPU time"));
         assert_eq!(lost_share(&record), 0.3);
     }
 

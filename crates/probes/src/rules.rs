@@ -67,7 +67,7 @@ pub(crate) const fn of_other_load(id: &'static str, fires_when: fn() -> String, 
         changes_figures: true,
         fires_when,
         why,
-        what_to_do: "Measure again on an idle host.",
+        what_to_do: "Measure again on an idle host, or with dedicated CPUs where the hypervisor withheld them.",
         cannot_judge_when: "The CPU use of the host or of this process is n/a: then the rule is silent.",
         source: "Decided here.",
     }

@@ -45,7 +45,12 @@ fn delayed_by(record: &Record, is_server: bool) -> Option<String> {
     const BUSY_PCT: f64 = 80.0;
     let shares = cpu::shares(record);
     let others = shares.is_some_and(|shares| shares.others >= cpu::OTHERS_PCT);
-    let is_busy = shares.is_none_or(|shares| shares.busy >= BUSY_PCT);
+    let is_busy = shares.is_none_or(|shares| shares.busy - shares.steal >= BUSY_PCT);
+    if !others && shares.is_some_and(|shares| shares.steal >= cpu::STEAL_PCT) {
+        return Some(
+            "the hypervisor withheld CPU time; repeat the run at another time, or with dedicated CPUs".to_owned(),
+        );
+    }
     if !others && !is_busy && !is_server && record.driver.threads_count == 1 {
         return None;
     }

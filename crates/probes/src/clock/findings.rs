@@ -147,7 +147,7 @@ const DEAR: Rule = Rule {
     },
     why: "A database that times each row or each I/O reads the clock twice for it.",
     what_to_do: "Leave track_io_timing off, use EXPLAIN (ANALYZE, TIMING OFF), and read times of short steps with care.",
-    cannot_judge_when: "Never: without the time of a read the rule is silent.",
+    cannot_judge_when: "Never: without the time of the loop the rule is silent.",
     source: "The manual of pg_test_timing.",
 };
 

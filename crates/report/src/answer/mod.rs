@@ -134,8 +134,10 @@ pub fn of(records: &[&Record], context: &Context) -> Answer {
     let rows = figures::rows(&headlines);
     said.extend(rows.into_iter().map(|(title, text)| Said::new(title, text)));
     said.extend(limits(records, &headlines));
-    said.push(steadiness(&headlines));
-    said.push(trust::of(records));
+    let steadiness = steadiness(&headlines);
+    let is_unsteady = steadiness.class == Class::Doubtful;
+    said.push(steadiness);
+    said.push(trust::of(records, is_unsteady));
     if let Some((text, class)) = &context.previous {
         said.push(Said::new("Before", text.clone()).of_class(*class));
     }

@@ -216,3 +216,19 @@ proptest! {
         prop_assert!(line(&text, "Limited by").contains("the host's CPUs"), "{text}");
     }
 }
+
+/// One line may not call the figures good that the line above calls unsteady.
+#[test]
+fn figures_that_are_not_steady_are_to_be_taken_with_care() {
+    let mut record = run();
+    assert!(line(&answer(&record), "Trust").contains(" good: "), "{}", answer(&record));
+    for column in record.series.metrics.values_mut() {
+        for (step, figure) in column.iter_mut().enumerate() {
+            *figure = figure.scaled(1.0 / (1.0 + step as f64));
+        }
+    }
+    let text = answer(&record);
+    assert!(line(&text, "Steadiness").contains(" not steady"), "{text}");
+    assert!(line(&text, "Trust").contains(" with care: "), "{text}");
+    assert!(line(&text, "Trust").contains("The figures were not steady."), "{text}");
+}

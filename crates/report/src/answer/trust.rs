@@ -13,9 +13,13 @@ const SHORT_S: f64 = 300.0;
 /// Most columns of a reason or a warning.
 const LONG: usize = 200;
 
-pub(super) fn of(records: &[&Record]) -> Said {
+/// `is_unsteady`: the line above says so.
+pub(super) fn of(records: &[&Record], is_unsteady: bool) -> Said {
     let class = records.iter().map(|record| class(record)).max_by_key(|class| *class as u8);
     let class = class.unwrap_or_default();
+    // Where nothing else speaks against them, this does.
+    let is_alone = is_unsteady && class == Class::Good;
+    let class = if is_alone { Class::Doubtful } else { class };
     let word = match class {
         Class::Bad => "do not use these figures",
         Class::Doubtful => "with care",
@@ -30,6 +34,9 @@ pub(super) fn of(records: &[&Record]) -> Said {
         let why = why.map_or_else(String::new, |why| format!(" ({})", shorten(why, LONG)));
         parts.insert(0, format!("{word}: the run is {}{why}.", record.run.verdict));
         parts[1] = capitalised(&checks(records));
+    }
+    if is_alone {
+        parts.push("The figures were not steady.".to_owned());
     }
     if let Some(others) = records.iter().find_map(|record| cpu::disturbed(record)) {
         parts.push(format!("{}.", capitalised(&others)));

@@ -377,7 +377,7 @@ fn disturbed(pair: &Pair) -> Option<String> {
     (!told.is_empty()).then(|| {
         format!(
             "Other work slowed these runs. On the host {}. assay reports no difference that this load could explain; \
-             repeat both sides on an otherwise idle host.",
+             repeat both sides on an otherwise idle host, with CPUs of its own.",
             told.join("; on that ")
         )
     })

@@ -135,7 +135,7 @@ const DRIFT: Rule = Rule {
         )
     },
     why: "The mean does not describe a steady state.",
-    what_to_do: "Run until the rate is level (steadystate, ramp_time).",
+    what_to_do: "Run until the figures are level (steadystate, ramp_time), or ask for a lower rate where a queue grows.",
     cannot_judge_when: "The group ran for fewer than ten seconds: then the rule is silent.",
     source: "Schwarz's criterion, and a slope of at least 4 standard errors.",
 };

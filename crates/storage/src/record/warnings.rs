@@ -66,7 +66,7 @@ const OTHERS_ON_THE_DEVICE: Rule = Rule {
             size(SOME_BYTES)
         )
     },
-    why: "Latencies include this load.",
+    why: "Latencies include the load of other processes.",
     what_to_do: "Measure again when the devices are quiet.",
     cannot_judge_when: "A job is buffered, warms up (ramp_time) or searches for a latency goal: then the rule is silent.",
     source: "Decided here.",
@@ -294,8 +294,8 @@ impl View<'_> {
             .collect();
         (!what.is_empty()).then(|| {
             let text = format!(
-                "The devices moved more than the jobs requested ({}): other processes used them, or the figure \
-                 includes the layout of the files.",
+                "The devices moved more than the jobs requested ({}): other processes used them, \
+                 unless it was the layout of the files.",
                 what.join(", ")
             );
             OTHERS_ON_THE_DEVICE.explain(false, text, &[])

@@ -98,3 +98,18 @@ fn advice_r35_is_silent_on_a_window_without_length() {
     record.interval.elapsed_s = 0.0.into();
     assert_eq!(says(&record, "R35"), None);
 }
+
+/// Steal is time of the hypervisor: neither other work here nor the driver's own threads took it.
+#[test]
+fn advice_r35_names_the_hypervisor_where_it_withheld_the_cpu() {
+    let mut record = record();
+    for (column, pct) in [("busy", 99.0), ("steal", 60.0), ("idle", 1.0)] {
+        cpu(&mut record, column, pct);
+    }
+    record.os.process.cpu_s =
+        Figure::decimal(0.35 * record.interval.elapsed_s.value().unwrap() * record.os.cpus_count.value().unwrap());
+    record.driver.thread_run_delay_s = 100.0.into();
+    let said = says(&record, "R35").expect("threads waited");
+    assert!(said.text.contains("the hypervisor withheld CPU time"), "{}", said.text);
+    assert!(!said.text.contains("DRIVER_THREADS"), "{}", said.text);
+}

@@ -6,7 +6,7 @@ use assay_measure::cpu;
 use assay_measure::record::{Advice, Record};
 use assay_measure::rule::{Judges, Rule};
 use assay_measure::section::number;
-use assay_measure::units::fixed;
+use assay_measure::units::{fixed, many};
 use std::ops::Range;
 
 /// The rules with what judges them, in the order in which findings are read.
@@ -137,7 +137,8 @@ const SENT_AGAIN: Rule = Rule {
 
 fn sent_again(_: &Record, info: &PingInfo) -> Option<Advice> {
     let again = match info.retransmits_count {
-        Some(count) => format!(" (the kernel sent {count} segments again)"),
+        Some(0) => " (this end sent none again; it cannot see what the other end did)".to_owned(),
+        Some(count) => format!(" (this end sent {} again)", many(count, "segment")),
         None => String::new(),
     };
     slow(&SENT_AGAIN, info, &RTO_US, &again)
@@ -167,7 +168,7 @@ const ERRORS: Rule = Rule {
 
 fn errors(_: &Record, info: &PingInfo) -> Option<Advice> {
     (!info.first_error.is_empty()).then(|| {
-        let text = format!("{} requests met an error, the first: {}.", info.errors_count, info.first_error);
+        let text = format!("{} met an error, the first: {}.", many(info.errors_count, "request"), info.first_error);
         ERRORS.advise(false, text, &[("errors_count", info.errors_count as f64)])
     })
 }

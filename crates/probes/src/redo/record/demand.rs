@@ -331,7 +331,7 @@ pub(super) const CARRIED: Rule = Rule {
         )
     },
     why: "A standby that cannot take the redo of the workload slows its commits, or falls behind.",
-    what_to_do: "Use a faster link or a faster disk for the standby. In SYNC a log writer that waits also puts more commits into fewer writes: measure that with --commit-rate, or measure --mode async.",
+    what_to_do: "Use a faster link or a faster disk for the standby. In SYNC a log writer that waits also puts more commits into fewer writes: measure that with --commit-rate, or compare with --mode async.",
     cannot_judge_when: "No workload is named, or nothing was measured: then the rule is silent.",
     source: "Oracle's rule of thumb: redo fills 70 % of a link at most.",
 };
