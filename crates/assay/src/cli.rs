@@ -109,9 +109,8 @@ pub(crate) enum Command {
     /// noise between runs; single runs are compared by their seconds, within-run only.
     #[command(
         after_help = "A gate on a change fires if the change is beyond the limit and the verdict on the figure is a \
-                            difference. If the change is beyond the limit but not shown, assay prints a notice on stderr and exits \
-                            with code 0, or with code 5 under --fail-if-unsure. A gate that cannot be judged (the figure is \
-                            missing, or the tests differ) gives exit code 4.\n\
+                            difference. A gate that cannot be judged gives exit code 4: the change is beyond the limit but cannot \
+                            be told from noise (code 5 under --fail-if-unsure), the figure is missing, or the tests differ.\n\
                             The keys are those of --format json; every figure has one."
     )]
     Compare(CompareArgs),
@@ -328,6 +327,9 @@ pub(crate) struct DestroyArgs {
     /// Print what would be removed and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Do not ask on a terminal
+    #[arg(short, long)]
+    pub(crate) yes: bool,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -382,7 +384,7 @@ pub(crate) struct IoArgs {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ReportArgs {
     /// Run directory, record.json, id, or `last`
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", default_value = "last")]
     pub(crate) run: String,
     /// Where to look up ids
     #[arg(long, value_name = "DIR", default_value = "assay-runs")]

@@ -35,7 +35,7 @@ pub(crate) const MEANINGS: [(Code, &str, &str); 8] = [
         Code::Invalid,
         "run invalid",
         "the run is invalid: do not use its figures (missed rate, lost sessions, errors over the limit, a violated \
-         check); or a gate could not be judged",
+         check); or a gate could not be judged: its limit may be passed",
     ),
     (Code::Regression, "regression found", "regression found: a gate of `compare --fail-if` fired"),
     (Code::Output, "output not written", "output not written"),

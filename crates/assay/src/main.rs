@@ -32,7 +32,8 @@ mod signals;
 mod stored;
 mod ui;
 
-use clap::Parser;
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Parser};
 use exit::{Code, Failure};
 use std::process::ExitCode;
 
@@ -53,11 +54,29 @@ fn main() -> ExitCode {
     ExitCode::from(code as u8)
 }
 
+/// Names the command that a misspelt one is nearest to, swapped letters included, which clap's own measure misses.
+fn suggest(error: &mut clap::Error) {
+    let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else {
+        return;
+    };
+    // Of a command within another clap does not tell which one that is.
+    if std::env::args().nth(1).as_ref() != Some(unknown) {
+        return;
+    }
+    let commands = cli::Cli::command();
+    let known = commands.get_subcommands().filter(|command| !command.is_hide_set()).map(clap::Command::get_name);
+    if let Some(name) = assay_measure::config::nearest(unknown, known) {
+        let name = ContextValue::Strings(vec![name.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, name);
+    }
+}
+
 /// The command line; `None` if it asked for help or the version, which is printed.
 fn parse() -> Result<Option<cli::Cli>, Failure> {
     match cli::Cli::try_parse_from(cli::with_two_dashes(std::env::args_os())) {
         Ok(cli) => Ok(Some(cli)),
-        Err(error) if error.use_stderr() => {
+        Err(mut error) if error.use_stderr() => {
+            suggest(&mut error);
             let _ = error.print();
             Err(Failure::said(Code::Usage))
         }

@@ -14,10 +14,10 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "DIR", default_value = "assay-runs")]
     pub(crate) dir: PathBuf,
     /// Exit with code 5 if this holds, repeatable: 'reads_per_s < -5%' (a statistically shown change against
-    /// the baseline), 'read_us_p99 > 5ms' (the value itself)
+    /// the baseline), 'read_us_p99 > 5ms' (the value itself); with code 4 if it cannot be judged
     #[arg(long = "fail-if", value_name = "KEY<LIMIT", allow_hyphen_values = true)]
     pub(crate) fail_if: Vec<String>,
-    /// Also fail on a change beyond its limit that is not statistically shown
+    /// Exit with code 5, not 4, on a change beyond its limit that cannot be told from noise
     #[arg(long)]
     pub(crate) fail_if_unsure: bool,
     /// What you varied on purpose, repeatable: a parameter (CACHE_MB), a host fact (cpus_usable,

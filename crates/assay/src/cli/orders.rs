@@ -191,10 +191,13 @@ pub(crate) struct OrdersDestroyArgs {
     /// Print what would be removed and touch nothing
     #[arg(long)]
     dry_run: bool,
+    /// Do not ask on a terminal
+    #[arg(short, long)]
+    yes: bool,
 }
 
 impl From<OrdersDestroyArgs> for DestroyArgs {
     fn from(args: OrdersDestroyArgs) -> Self {
-        Self { data: args.data.into(), dry_run: args.dry_run }
+        Self { data: args.data.into(), dry_run: args.dry_run, yes: args.yes }
     }
 }

@@ -1,6 +1,7 @@
 //! The command line of `runs`.
 
 use super::format::{self, CSV, HTML, JSON, TEXT};
+use assay_report::formats::Format;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -30,12 +31,18 @@ pub(crate) enum RunsCommand {
     /// A run's card: what ran, where, how it ended, its files
     Show {
         /// Run directory, id, or `last`
+        #[arg(default_value = "last")]
         run: String,
         /// Where to look up ids
         #[arg(long, value_name = "DIR", default_value = "assay-runs")]
         dir: PathBuf,
+        /// Print this form of its report instead of the card
+        #[arg(long, value_parser = format::of_record())]
+        format: Option<&'static Format>,
     },
     /// Remove runs: only directories that contain a run of assay
+    ///
+    /// On a terminal assay first lists what it will remove, and asks.
     Rm {
         /// Run directories or ids
         #[arg(required = true)]
@@ -43,6 +50,9 @@ pub(crate) enum RunsCommand {
         /// Where to look up ids
         #[arg(long, value_name = "DIR", default_value = "assay-runs")]
         dir: PathBuf,
+        /// Do not ask on a terminal
+        #[arg(short, long)]
+        yes: bool,
     },
     /// Show, add and remove the tags of a run
     ///
@@ -58,7 +68,7 @@ pub(crate) enum RunsCommand {
         #[arg(long, value_name = "DIR", default_value = "assay-runs")]
         dir: PathBuf,
     },
-    /// A figure over the runs, oldest first, with its usual range
+    /// A figure over the runs of one target, oldest first, with its usual range
     Trend {
         /// Key of the figure: ops_per_s, read_us_p99, ...
         #[arg(value_name = "METRIC")]
@@ -112,7 +122,8 @@ pub(crate) struct WhichArgs {
     /// complete, incomplete, invalid, ...
     #[arg(long, value_name = "WORD")]
     pub(crate) verdict: Option<String>,
-    /// Started at this time or later: 2026-03-01, 2026-03-01T14:30 (UTC), or a time ago: 7d, 12h
+    /// Started at this time or later: 2026-03-01, 2026-03-01T14:30 (UTC), or a time ago: 7d, 12h; of an import the time
+    /// at which its source says that it was measured, and one without such a time is left out
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<String>,
     /// Started at this time or earlier, including the whole day or minute

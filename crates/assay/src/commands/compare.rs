@@ -173,7 +173,8 @@ fn judge(gates: &[Gate], comparison: &Comparison, unsure_fails: bool) -> Code {
             }
             GateOutcome::Unsure => {
                 fired |= unsure_fails;
-                if unsure_fails { "error: not shown" } else { "notice: not shown" }
+                unjudged |= !unsure_fails;
+                "error: could not be judged"
             }
             GateOutcome::NotJudged => {
                 unjudged = true;

@@ -76,9 +76,12 @@ pub(super) fn destroy(args: &DestroyArgs) -> Result<Code, Failure> {
     configured.refuse_temporary("destroy")?;
     let shown = configured.shown();
     let life = configured.life(&shown);
+    let plan = || life.plan_destroy(&configured.settings);
     if args.dry_run {
-        let plan = life.plan_destroy(&configured.settings)?;
-        return print(args.data.format, &[("plan", &plan)]);
+        return print(args.data.format, &[("plan", &plan()?)]);
+    }
+    if !args.yes && !ui::agreed(&plan_text::lines(&plan()?)) {
+        return Ok(Code::Good);
     }
     let done = life.destroy(&configured.settings)?;
     print(args.data.format, &[("destroyed", &done)])

@@ -6,7 +6,7 @@ mod tag;
 mod trend;
 
 use crate::catalogue::{self, Catalogue};
-use crate::cli::RunsCommand;
+use crate::cli::{AssetsChoice, ReportArgs, RunsCommand};
 use crate::dir_handle::DirHandle;
 use crate::exit::{Code, Failure};
 use crate::rundir::{self, PATIENCE, RECORD, REPEAT, RunDir, SERIES};
@@ -20,8 +20,17 @@ use std::path::{Path, PathBuf};
 pub(super) fn runs(command: &RunsCommand) -> Result<Code, Failure> {
     match command {
         RunsCommand::List { which, metric, format, output } => list::list(which, metric, format, output.as_deref()),
-        RunsCommand::Show { run, dir } => show(&find(run, dir)?),
-        RunsCommand::Rm { runs, dir } => remove(runs, dir),
+        RunsCommand::Show { run, dir, format: None } => show(&find(run, dir)?),
+        RunsCommand::Show { run, dir, format: Some(format) } => super::report::report(&ReportArgs {
+            run: run.clone(),
+            dir: dir.clone(),
+            format,
+            cost: None,
+            platform: None,
+            output: None,
+            assets: AssetsChoice::default(),
+        }),
+        RunsCommand::Rm { runs, dir, yes } => remove(runs, dir, *yes),
         RunsCommand::Tag { run, changes, dir } => tag::tag(run, changes, dir),
         RunsCommand::Trend { metric, which, format } => trend::trend(metric, which, format),
         RunsCommand::Rebuild { dir } => anew(dir),
@@ -154,9 +163,16 @@ fn directory_of(path: &Path) -> PathBuf {
 }
 
 /// Removes runs; nothing is removed if one of the names is not a run of ours, or is under way.
-fn remove(runs: &[String], dir: &Path) -> Result<Code, Failure> {
+fn remove(runs: &[String], dir: &Path, yes: bool) -> Result<Code, Failure> {
     let found: Vec<DirHandle> =
         runs.iter().map(|run| find(run, dir).and_then(|path| ours(&path))).collect::<Result<_, _>>()?;
+    let places = found.iter().map(|run| {
+        let within = if stands_above_runs(run) { ", with the runs in it" } else { "" };
+        format!("{}{within}", run.path().display())
+    });
+    if !yes && !ui::agreed(&places.collect::<Vec<_>>().join("\n")) {
+        return Ok(Code::Good);
+    }
     for run in found {
         if stands_above_runs(&run) {
             for step in steps(&run)? {

@@ -73,15 +73,17 @@ fn groups_of_repeats_are_compared_and_gates_decide_the_exit_code() {
 }
 
 #[test]
-fn a_change_that_is_not_shown_fails_only_where_asked() {
+fn a_change_beyond_its_limit_that_may_be_noise_is_neither_passed_nor_a_regression() {
     let place = Place::new();
     for (i, rate) in [1000.0, 1300.0, 700.0].into_iter().enumerate() {
         record(&place, &format!("a{i}"), rate, "64");
         record(&place, &format!("b{i}"), rate * 0.9, "64");
     }
     let args = with(GROUPS, &["--fail-if", "ops_per_s < -5%"]);
-    let unsure = place.assay(&args).code(0);
-    assert!(unsure.err.contains("notice: not shown: ops_per_s fell by 10.0 %, limit a fall of 5 %"), "{}", unsure.err);
+    let unsure = place.assay(&args).code(4);
+    let words =
+        "error: could not be judged: ops_per_s fell by 10.0 %, limit a fall of 5 %: beyond the limit, but it cannot";
+    assert!(unsure.err.contains(words), "{}", unsure.err);
     place.assay(&with(&args, &["--fail-if-unsure"])).code(5);
 }
 

@@ -296,6 +296,11 @@ fn runs_are_labelled_tagged_filtered_and_followed() {
     assert!(text.contains("2 values, median") && text.contains("higher is better"), "{text}");
     let page = place.assay(&["runs", "trend", "ops_per_s", "--format", "html"]).code(0).out;
     assert!(page.trim_end().ends_with("</html>"), "{page}");
+    let shown = place.assay(&["runs", "show", "--format", "answer"]).code(0).out;
+    let reported = place.assay(&["report", "--format", "answer"]).code(0).out;
+    assert!(shown.starts_with("slob") && shown == reported, "both of the last run: {shown}");
+    let slip = place.assay(&["rnu"]).code(2);
+    assert!(slip.err.contains("'run'") && !slip.err.contains("runit"), "{}", slip.err);
     let wrong = place.assay(&["runs", "trend", "opps_per_s"]).code(2);
     assert!(wrong.err.contains("near it: ops_per_s"), "{}", wrong.err);
     let wrong = place.assay(&["runs", "tag", "last", "plain"]).code(2);

@@ -1,7 +1,7 @@
 //! Gates: `--fail-if 'reads_per_s < -5%'`, read and judged.
 //!
-//! A gate on a change fires only if the change is shown; a change beyond the limit that is not shown is reported but
-//! does not fire by itself. A gate that cannot be judged is a third outcome: it must not look like a pass.
+//! A gate on a change fires only if the change is shown. A gate that cannot be judged, be it that a change beyond the
+//! limit cannot be told from noise or that there is nothing to judge by, must not look like a pass.
 
 use super::model::{ComparedRow, Comparison, DifferenceVerdict, Pair};
 use super::verdict::{percent, ratio_text};
@@ -197,10 +197,11 @@ impl Gate {
                         (
                             GateOutcome::Unsure,
                             format!(
-                                "{said}: beyond the limit, but the change is not {}",
+                                "{said}: beyond the limit, but {}",
                                 match against.verdict {
-                                    DifferenceVerdict::NotMeasurable => "measurable now",
-                                    _ => "statistically shown",
+                                    _ if against.is_disturbed => "other work on the host may be the reason",
+                                    DifferenceVerdict::TooShort => "the runs are too short to tell it from noise",
+                                    _ => "it cannot be told from noise",
                                 }
                             ),
                         )

@@ -323,7 +323,8 @@ fn the_kernel_and_the_server_tell_the_same(data: &RunData, reads: u64) {
         fact.map(|fact| fact.value.clone()).unwrap_or_default()
     };
     let place = fact("server_host");
-    assert!(place.contains("SO_PEERCRED") && place.contains("its start time matches"), "{place}");
+    // Its start time is no proof where the host kept the server from a CPU between its start and its own clock's.
+    assert!(place.contains("SO_PEERCRED"), "{place}");
     assert!(fact("io_timing_achieved").starts_with("on"));
     assert!(!fact("device_fs_type").starts_with("n/a"));
     // All of it came by direct reads of the server's process, and by nothing else. What was read ahead is asked for by no read call.
