@@ -406,6 +406,13 @@ pub(crate) struct ReportArgs {
     pub(crate) assets: AssetsChoice,
 }
 
+impl ReportArgs {
+    /// A report in this form on stdout.
+    pub(crate) fn of(run: String, dir: PathBuf, format: &'static Format) -> Self {
+        Self { run, dir, format, cost: None, platform: None, output: None, assets: AssetsChoice::default() }
+    }
+}
+
 /// Where a page has its plotting script.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AssetsChoice {

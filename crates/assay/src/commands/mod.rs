@@ -21,7 +21,7 @@ mod temp_server;
 #[cfg(test)]
 mod tests;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, ReportArgs, RunsCommand};
 use crate::exit::{Code, Failure};
 use clap::CommandFactory;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,10 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::Report(args) => report::report(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Cost(args) => cost::cost(&args),
-        Command::Runs(args) => runs::runs(&args.command),
+        Command::Runs(args) => match args.command {
+            RunsCommand::Show { run, dir, format: Some(format) } => report::report(&ReportArgs::of(run, dir, format)),
+            command => runs::runs(&command),
+        },
         Command::Config(args) => config::config(&args.command),
         Command::Selftest(args) => selftest::selftest(&args),
         Command::TempServer(args) => temp_server::hold(args),

@@ -6,7 +6,7 @@ mod tag;
 mod trend;
 
 use crate::catalogue::{self, Catalogue};
-use crate::cli::{AssetsChoice, ReportArgs, RunsCommand};
+use crate::cli::RunsCommand;
 use crate::dir_handle::DirHandle;
 use crate::exit::{Code, Failure};
 use crate::rundir::{self, PATIENCE, RECORD, REPEAT, RunDir, SERIES};
@@ -20,16 +20,7 @@ use std::path::{Path, PathBuf};
 pub(super) fn runs(command: &RunsCommand) -> Result<Code, Failure> {
     match command {
         RunsCommand::List { which, metric, format, output } => list::list(which, metric, format, output.as_deref()),
-        RunsCommand::Show { run, dir, format: None } => show(&find(run, dir)?),
-        RunsCommand::Show { run, dir, format: Some(format) } => super::report::report(&ReportArgs {
-            run: run.clone(),
-            dir: dir.clone(),
-            format,
-            cost: None,
-            platform: None,
-            output: None,
-            assets: AssetsChoice::default(),
-        }),
+        RunsCommand::Show { run, dir, .. } => show(&find(run, dir)?),
         RunsCommand::Rm { runs, dir, yes } => remove(runs, dir, *yes),
         RunsCommand::Tag { run, changes, dir } => tag::tag(run, changes, dir),
         RunsCommand::Trend { metric, which, format } => trend::trend(metric, which, format),
