@@ -17,8 +17,12 @@ pub(crate) fn previous(record: &Record, place: &Path) -> Option<(String, Class)>
         return None;
     }
     let above = place.parent().filter(|above| above.ends_with(RUNS_DIR))?;
+    previous_of(record, above, place.file_name()?.to_str()?)
+}
+
+/// The same against the runs in a directory, but for the one of this name.
+pub(crate) fn previous_of(record: &Record, above: &Path, own: &str) -> Option<(String, Class)> {
     let catalogue = Catalogue::open(above).ok()?;
-    let own = place.file_name()?.to_str()?;
     let is_alike = |entry: &&Entry| {
         entry.name != own
             && entry.kind == record.kind

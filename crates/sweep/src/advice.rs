@@ -32,7 +32,7 @@ const SATURATED: Rule = Rule {
     },
     why: "More sessions add latency and no throughput: the knee is at the smaller load or below.",
     what_to_do: "Use no more sessions than that, or remove the limit that another finding names.",
-    cannot_judge_when: "Throughput or latency of either run is n/a, or other settings differ too: then the rule is silent.",
+    cannot_judge_when: "Throughput or latency of either run is n/a, other settings differ too, a run never settled, or others used the host's CPUs: then the rule is silent.",
     source: "Decided here.",
 };
 
@@ -93,7 +93,8 @@ pub(crate) fn over_records(records: &[&Record]) -> Vec<Advice> {
             continue;
         }
         done.push(step);
-        let mut curve: Vec<&SweepStep> = steps.iter().filter(alike).filter(|step| step.counts()).collect();
+        let sound = |step: &&SweepStep| step.counts() && !step.is_shaky();
+        let mut curve: Vec<&SweepStep> = steps.iter().filter(alike).filter(sound).collect();
         curve.sort_by_key(|step| step.place.sessions);
         found.extend(level(&curve, 0.0).map(|pair| pair.saturated(&step.place.over)));
     }
@@ -300,7 +301,7 @@ fn saturated(curve: &Curve, steps: &[&SweepStep]) -> Option<Advice> {
 /// R10 over CPUs: more of them, the best throughput of each, no gain, and all busy.
 fn cpus_without_gain(steps: &[SweepStep]) -> Vec<Advice> {
     let mut best: Vec<&SweepStep> = Vec::new();
-    for step in steps.iter().filter(|step| step.counts()) {
+    for step in steps.iter().filter(|step| step.counts() && !step.is_shaky()) {
         let Some(cpus) = step.place.cpus.value() else {
             continue;
         };

@@ -14,6 +14,8 @@ use std::fmt::Write as _;
 pub(crate) const RATE: &str = "RATE";
 /// What may rise as a load, the first of them that varies.
 const LOADS: [&str; 3] = ["sessions", RATE, "cpus"];
+/// Why there is no knee where the steps that decide it are not sound.
+pub(crate) const UNSHOWN: &str = "steps that decide it never settled, or others used the host's CPUs";
 /// What stands beside every figure that was not measured.
 pub(crate) const UNTESTED: &str = "projection, untested";
 /// How far beyond the last step the law is read, in its load.
@@ -59,7 +61,7 @@ pub(crate) fn is_load(name: &str) -> bool {
 pub fn points(steps: &[SweepStep], load: impl Fn(&SweepStep) -> u64) -> Vec<Point> {
     let mut points: Vec<Point> = steps
         .iter()
-        .filter(|step| step.counts())
+        .filter(|step| step.counts() && !is_repeated(steps, step))
         .map(|step| Point {
             load: load(step),
             rate: step.ops_per_s.value().unwrap_or(0.0),
@@ -68,6 +70,11 @@ pub fn points(steps: &[SweepStep], load: impl Fn(&SweepStep) -> u64) -> Vec<Poin
         .collect();
     points.sort_by_key(|point| point.load);
     points
+}
+
+/// Whether another step took its place.
+fn is_repeated(steps: &[SweepStep], step: &SweepStep) -> bool {
+    steps.iter().any(|other| other.place.repeats == step.place.step && other.counts())
 }
 
 /// `READ_MODE=single, cpus=2`; empty if nothing else varies.
@@ -117,7 +124,8 @@ fn curve(
     members: &[usize],
     steps: &mut [SweepStep],
 ) -> Curve {
-    let mut used: Vec<usize> = members.iter().copied().filter(|at| steps[*at].counts()).collect();
+    let is_used = |at: &usize| steps[*at].counts() && !is_repeated(steps, &steps[*at]);
+    let mut used: Vec<usize> = members.iter().copied().filter(is_used).collect();
     used.sort_by_key(|at| load_of(load, &steps[*at]));
     let points: Vec<Point> =
         used.iter().flat_map(|at| self::points(&steps[*at..=*at], |step| load_of(load, step))).collect();
@@ -153,14 +161,13 @@ pub(crate) fn amount(load: &str, n: u64) -> String {
     }
 }
 
+fn no_knee(why: &str, sentence: String) -> Knee {
+    let none = || Figure::na(why);
+    Knee { load: none(), low: none(), high: none(), ops_per_s: none(), sentence }
+}
+
 fn knee_of((load, per_s): (&str, &str), points: &[Point], steps: &[&SweepStep], seed: u64) -> Knee {
-    let none = |sentence: String| Knee {
-        load: Figure::na("not found"),
-        low: Figure::na("not found"),
-        high: Figure::na("not found"),
-        ops_per_s: Figure::na("not found"),
-        sentence,
-    };
+    let none = |sentence| no_knee("not found", sentence);
     if !is_load(load) {
         return none(format!("No knee: {load} is not a load."));
     }
@@ -179,6 +186,18 @@ fn knee_of((load, per_s): (&str, &str), points: &[Point], steps: &[&SweepStep], 
         knee::Knee::At(at) => at,
     };
     let point = points[at];
+    // The last gain is judged against the step before it, the level by all after it.
+    if let Some(why) = shaky(&steps[at.saturating_sub(1)..]) {
+        let (load, rate) = (amount(load, point.load), rate(point.rate));
+        let seen = if at == 0 { "No step gained 5 % over" } else { "Throughput rose up to" };
+        return no_knee(
+            UNSHOWN,
+            format!(
+                "No knee is shown. {seen} {load} ({rate} {per_s}), but {why}. Repeat with a longer --time, or while the host \
+             is quiet."
+            ),
+        );
+    }
     let errors: Option<Vec<f64>> = steps.iter().map(|step| step.ops_error_ratio.value()).collect();
     let range = errors.and_then(|errors| knee::range(points, &errors, seed));
     let (low, high) = range.map_or_else(
@@ -215,6 +234,24 @@ fn knee_of((load, per_s): (&str, &str), points: &[Point], steps: &[&SweepStep], 
         ops_per_s: point.rate.into(),
         sentence: format!("{found}{}.", unsettled(steps[at])),
     }
+}
+
+/// Why nothing can be read off some of these steps; `None` if all are sound.
+fn shaky(steps: &[&SweepStep]) -> Option<String> {
+    let numbers = |is_one: fn(&SweepStep) -> bool| {
+        let found: Vec<String> =
+            steps.iter().filter(|step| is_one(step)).map(|step| step.place.step.to_string()).collect();
+        (!found.is_empty()).then(|| format!("step{} {}", if found.len() > 1 { "s" } else { "" }, found.join(", ")))
+    };
+    let moving = numbers(SweepStep::never_settled).map(|steps| format!("{steps} never settled"));
+    let first = steps.iter().find(|step| !step.disturbed.is_empty());
+    let busy = numbers(|step| !step.disturbed.is_empty()).zip(first);
+    let busy = busy.map(|(steps, first)| {
+        let whose = if steps.contains(',') { format!(" (step {})", first.place.step) } else { String::new() };
+        format!("in {steps} {}{whose}", first.disturbed)
+    });
+    let told: Vec<String> = moving.into_iter().chain(busy).collect();
+    (!told.is_empty()).then(|| told.join(", and "))
 }
 
 /// What has to be said of a step whose figures were still moving.

@@ -1,7 +1,7 @@
 //! The first things to know of a sweep: how much, where it bends, whether it meets the goal, and which step is the most
 //! relevant.
 
-use crate::curve::{amount, held_text, is_load, load_of};
+use crate::curve::{UNSHOWN, amount, held_text, is_load, load_of};
 use crate::info::{Curve, SweepInfo};
 use crate::metrics::fastest;
 use crate::step::SweepStep;
@@ -48,6 +48,9 @@ fn limit(info: &SweepInfo) -> Limit {
     let Some((step, which)) = foremost(info) else {
         return Limit::unknown("no step is valid");
     };
+    if curve.knee.load.reason() == Some(UNSHOWN) {
+        return Limit::unknown(UNSHOWN);
+    }
     let last = info.members(curve).last().map(|step| load_of(&curve.load, step));
     let knee = curve.knee.load.value().map(|load| load as u64);
     let what = match (knee, last) {
@@ -58,6 +61,9 @@ fn limit(info: &SweepInfo) -> Limit {
         (_, Some(last)) if load_of(&curve.load, step) == last => {
             let last = amount(&curve.load, last);
             match step.busy_pct() {
+                Some(busy) if busy >= BUSY_PCT && !step.disturbed.is_empty() => {
+                    format!("nothing shown up to {last}: others used the CPUs")
+                }
                 Some(busy) if busy >= BUSY_PCT => {
                     format!("the CPUs at {last}, although the rate still rose there")
                 }
@@ -68,11 +74,12 @@ fn limit(info: &SweepInfo) -> Limit {
     };
     let mut evidence = curve.knee.sentence.clone();
     if let Some(busy) = step.busy_pct() {
-        evidence.push_str(&format!(
-            " In {which} the CPUs were {} % busy{}.",
-            fixed(busy, 0),
-            if busy >= BUSY_PCT { ", so CPU is the limit there" } else { "" }
-        ));
+        let whose = match step.disturbed.as_str() {
+            "" if busy >= BUSY_PCT => ", so CPU is the limit there".to_owned(),
+            "" => String::new(),
+            disturbed => format!("; {disturbed}"),
+        };
+        evidence.push_str(&format!(" In {which} the CPUs were {} % busy{whose}.", fixed(busy, 0)));
     }
     if !step.top_event.is_empty() {
         evidence.push_str(&format!(
@@ -119,27 +126,33 @@ fn goal(info: &SweepInfo, curve: &Curve) -> Option<HeadlineLine> {
 /// Whether the steps that count had settled.
 fn steadiness(info: &SweepInfo) -> String {
     let counted = || info.steps.iter().filter(|step| step.counts());
-    let numbers = |state: &str| {
-        let of_state = counted().filter(|step| step.steady.state == state);
-        let numbers: Vec<String> = of_state.map(|step| step.place.step.to_string()).collect();
-        numbers.join(", ")
+    let those = |is_one: &dyn Fn(&SweepStep) -> bool| {
+        let numbers: Vec<String> =
+            counted().filter(|step| is_one(step)).map(|step| step.place.step.to_string()).collect();
+        match numbers.len() {
+            0 => String::new(),
+            1 => format!("step {}", numbers[0]),
+            all if all == counted().count() => "every step".to_owned(),
+            _ => format!("steps {}", numbers.join(", ")),
+        }
     };
-    let (never, late, unknown) = (numbers("no"), numbers("late"), numbers("n/a"));
+    let in_state = |state: &str| those(&|step| step.steady.state == state);
+    let (never, late, unknown) = (in_state("no"), in_state("late"), in_state("n/a"));
+    let disturbed = those(&|step| !step.disturbed.is_empty());
     if counted().next().is_none() {
         return "n/a (no step is valid)".to_owned();
     }
-    if never.is_empty() && late.is_empty() && unknown.is_empty() {
+    if [&never, &late, &unknown, &disturbed].iter().all(|steps| steps.is_empty()) {
         return "steady: every valid step had settled when its window began".to_owned();
     }
-    let told = [("never settled", never), ("settled only inside the window", late), ("too short to judge", unknown)];
+    let told = [
+        ("never settled", never),
+        ("settled only inside the window", late),
+        ("too short to judge", unknown),
+        ("others used the host's CPUs", disturbed),
+    ];
     let told = told.iter().filter(|(_, steps)| !steps.is_empty());
-    let told: Vec<String> = told
-        .map(
-            |(what, steps)| {
-                if steps.contains(',') { format!("steps {steps}: {what}") } else { format!("step {steps}: {what}") }
-            },
-        )
-        .collect();
+    let told: Vec<String> = told.map(|(what, steps)| format!("{steps}: {what}")).collect();
     format!("not shown for every step ({})", told.join("; "))
 }
 

@@ -26,7 +26,9 @@ pub(crate) fn all() -> BTreeMap<String, String> {
         (
             "knee",
             "the last step with a gain of at least 5 % over the best of all smaller loads (for less than a doubling of \
-             the load, at the same rate per doubling)"
+             the load, at the same rate per doubling); none is shown where that step, the one before it or a later one never \
+             settled, or others used the host's CPUs meanwhile; a step that never settled is run once more, and the repeat \
+             counts"
                 .to_owned(),
         ),
         (

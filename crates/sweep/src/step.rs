@@ -1,5 +1,6 @@
 //! One step of a sweep: the figures of its record that curves are made of.
 
+use assay_measure::cpu;
 use assay_measure::figures::figures;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::steady::{self, Steady};
@@ -24,6 +25,8 @@ pub struct StepPlace {
     pub cpus: Figure,
     /// The settings that vary over the sweep, by name.
     pub over: BTreeMap<String, String>,
+    /// Number of the step that this one repeats, because that one had not settled; 0: none.
+    pub repeats: u64,
 }
 
 /// One step with its figures. Rates are those of the measured window.
@@ -73,6 +76,8 @@ pub struct SweepStep {
     pub active_blocks: Figure,
     /// Whether throughput had settled.
     pub steady: Steady,
+    /// What others took of the host's CPUs meanwhile, in words; empty: little, or not known.
+    pub disturbed: String,
     /// Warnings of the record, counted.
     pub warnings_count: u64,
 }
@@ -160,6 +165,7 @@ impl SweepStep {
             top_event: top_event(record),
             active_blocks: checks.active_blocks.clone(),
             steady: steady::steady(record),
+            disturbed: cpu::disturbed(record).unwrap_or_default(),
             warnings_count: record.doubts().count() as u64,
             place,
         }
@@ -183,6 +189,17 @@ impl SweepStep {
     #[must_use]
     pub fn counts(&self) -> bool {
         self.verdict == "complete" && self.ops_per_s.value().is_some_and(|rate| rate > 0.0)
+    }
+
+    /// Whether its throughput never settled within its window.
+    #[must_use]
+    pub fn never_settled(&self) -> bool {
+        self.steady.state == "no"
+    }
+
+    /// Whether something else than the load may have made its rate: no rise, fall or level rests on it.
+    pub(crate) fn is_shaky(&self) -> bool {
+        self.never_settled() || !self.disturbed.is_empty()
     }
 
     /// Whether it did I/O to speak of; yes where nobody knows.

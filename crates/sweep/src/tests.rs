@@ -19,6 +19,7 @@ fn step(number: u64, sessions: u64, rate: f64) -> SweepStep {
             sessions,
             cpus: Figure::na("not confined"),
             over: BTreeMap::new(),
+            repeats: 0,
         },
         verdict: "complete".to_owned(),
         ops_per_s: rate.into(),
@@ -97,6 +98,40 @@ fn saturating() -> Vec<SweepStep> {
     let rates = [1000.0, 1950.0, 3700.0, 6400.0, 6500.0, 6450.0];
     let steps = rates.iter().enumerate();
     steps.map(|(at, rate)| step(at as u64 + 1, 1 << at, *rate)).collect()
+}
+
+#[test]
+fn a_knee_rests_on_settled_steps_of_a_host_that_nobody_else_used() {
+    let sessions = || info(&[("sessions", &["1", "2", "4", "8"])]);
+    let steps = || vec![step(1, 1, 100.0), step(2, 2, 190.0), step(3, 4, 195.0), step(4, 8, 196.0)];
+    let knee = |steps| build(sessions(), steps).curves[0].knee.clone();
+    assert_eq!(knee(steps()).load.value(), Some(2.0));
+    let mut moving = steps();
+    moving[2].steady.state = "no".to_owned();
+    let found = knee(moving.clone());
+    assert_eq!(found.load.value(), None);
+    assert!(found.sentence.contains("Throughput rose up to 2 sessions (190 operations/s), but step 3 never settled."));
+    // Its repeat takes its place.
+    let mut again = step(5, 4, 196.0);
+    again.place.repeats = 3;
+    moving.push(again);
+    let swept = build(sessions(), moving);
+    assert_eq!(swept.curves[0].knee.load.value(), Some(2.0));
+    assert_eq!((&swept.curves[0].steps[..], &swept.curves[0].left_out[..]), (&[1, 2, 5, 4][..], &[3][..]));
+    let mut busy = steps();
+    busy[1].disturbed = "other processes used 60 % of the host's CPU time".to_owned();
+    let swept = build(sessions(), busy);
+    assert_eq!(swept.curves[0].knee.load.value(), None);
+    assert!(swept.advice.iter().all(|advice| advice.id != "R9"), "a level that others may have made is none");
+    let said = format!("{:?}", Sweep.headline(&record(&swept)));
+    assert!(
+        said.contains("in step 2 other processes used 60 %") && said.contains("n/a (steps that decide it"),
+        "{said}"
+    );
+    // What came before the last gain does not matter.
+    let mut early = vec![step(1, 1, 50.0), step(2, 2, 100.0), step(3, 4, 190.0), step(4, 8, 195.0)];
+    early[0].steady.state = "no".to_owned();
+    assert_eq!(knee(early).load.value(), Some(4.0));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::exit::{Code, Failure};
 use crate::perform;
 use crate::record;
 use crate::rundir::{self, RunDir};
-use crate::{answer, plan_text, progress, run_plan, signals, ui};
+use crate::{answer, before, plan_text, progress, run_plan, signals, ui};
 use assay_measure::record::{Figure, Record};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units;
@@ -191,8 +191,14 @@ impl Running<'_> {
                 if self.stop.requested() {
                     break;
                 }
-                if !self.step(&dir, &held, sessions)? {
+                if !self.step(&dir, &held, sessions, 0)? {
                     refused = Some(refused.unwrap_or(sessions).min(sessions));
+                } else if let Some(moving) = self.swept.steps().last().filter(|step| step.never_settled())
+                    && !self.stop.requested()
+                {
+                    let number = moving.place.step;
+                    ui::say(&format!("  step {number} never settled; assay runs it once more"));
+                    self.step(&dir, &held, sessions, number)?;
                 }
             }
         }
@@ -210,11 +216,11 @@ impl Running<'_> {
         auto::next(&points, refused, &self.limits(max_load))
     }
 
-    /// One step: whether it can be used. Only an output that cannot be written ends the sweep.
-    fn step(&mut self, dir: &RunDir, held: &Held, sessions: u64) -> Result<bool, Failure> {
+    /// One step, which may repeat another: whether it can be used. Only an output that cannot be written ends the sweep.
+    fn step(&mut self, dir: &RunDir, held: &Held, sessions: u64, repeats: u64) -> Result<bool, Failure> {
         let number = self.swept.steps().len() as u64 + 1;
         let begun = Instant::now();
-        ui::say(&format!("step {number} of {}: {}", self.ahead(number), held.text(sessions)));
+        ui::say(&format!("step {number} of {}: {}", self.ahead(number, repeats > 0), held.text(sessions)));
         let directory = held.directory(number, sessions);
         let place = StepPlace {
             step: number,
@@ -222,6 +228,7 @@ impl Running<'_> {
             sessions,
             cpus: held.cpus.map_or_else(|| Figure::na("not confined"), |cpus| (cpus as u64).into()),
             over: held.over.clone(),
+            repeats,
         };
         let mut found = None;
         let ended = self.perform(held, sessions, &dir.path().join(directory), &mut |record| {
@@ -250,6 +257,9 @@ impl Running<'_> {
                 let per_s = self.swept.per_s();
                 let step = self.swept.measured(place, &record);
                 ui::say(&format!("  {}", told(step, &per_s)));
+                if let Some((before, _)) = before::previous_of(&record, Path::new(rundir::RUNS_DIR), "") {
+                    ui::say(&format!("  {before}"));
+                }
                 step
             }
             None => self.swept.failed(place, &reason),
@@ -261,7 +271,7 @@ impl Running<'_> {
     }
 
     /// `7, about 3 min left`; of an automatic sweep at most so many.
-    fn ahead(&self, number: u64) -> String {
+    fn ahead(&self, number: u64, is_repeat: bool) -> String {
         let curves = self.axes.held().len() as u64;
         let (bound, about, steps) = match &self.axes.sessions {
             Sessions::List(list) => ("", "about", list.len() as u64),
@@ -270,7 +280,8 @@ impl Running<'_> {
                 ("at most ", "at most", steps)
             }
         };
-        let steps = steps * curves;
+        let repeated = self.swept.steps().iter().filter(|step| step.place.repeats > 0).count() as u64;
+        let steps = steps * curves + repeated + u64::from(is_repeat);
         let left_s = steps.saturating_sub(number - 1) as f64 * self.step_s;
         format!("{bound}{steps}, {about} {} left", progress::left(left_s))
     }
