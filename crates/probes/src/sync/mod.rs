@@ -3,6 +3,7 @@
 //! Owns the scratch file, the streams that write it, their readings (`reading`) and its record with its reports
 //! (`record`). See `README.md`.
 
+mod options;
 mod plan;
 mod reading;
 mod record;
@@ -48,6 +49,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
            parallel streams, and the cost of each level of commit safety. It removes its scratch file at the end.",
     takes: Takes::Place,
     usual_time: Some("60s"),
+    options: &[options::OPTIONS],
     ..ProbeSpec::new("sync", &record::KIND, aim)
 };
 
@@ -55,10 +57,20 @@ fn aim(request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
     let place = Place::find(&request.place, SPEC.name)?;
     let time = request.time;
     place.check_space(FILE_BYTES + GROWTH_BYTES)?;
+    let commits_per_s = options::commits_per_s(request)?;
     let facts = device_facts(place.path());
     let steps = plan::steps(facts.logical_block_bytes.as_ref().ok().copied());
     let free_bytes = place.room()?.free_bytes;
-    Ok(Box::new(Aim { place, facts, time, steps, free_bytes, file_bytes: FILE_BYTES, growth_bytes: GROWTH_BYTES }))
+    Ok(Box::new(Aim {
+        place,
+        facts,
+        time,
+        commits_per_s,
+        steps,
+        free_bytes,
+        file_bytes: FILE_BYTES,
+        growth_bytes: GROWTH_BYTES,
+    }))
 }
 
 impl Measured for SyncReadings {
@@ -76,6 +88,7 @@ struct Aim {
     place: Place,
     facts: DeviceFacts,
     time: Duration,
+    commits_per_s: Option<u64>,
     steps: Vec<Step>,
     free_bytes: u64,
     file_bytes: u64,
@@ -174,6 +187,7 @@ impl Aim {
         let facts = &self.facts;
         SyncReadings {
             path: self.place.path().display().to_string(),
+            commits_per_s: self.commits_per_s,
             file_bytes: self.file_bytes,
             is_memory: facts.is_tmpfs,
             write_cache: facts.write_cache.clone().ok(),

@@ -110,6 +110,8 @@ impl SyncReading {
 pub(crate) struct SyncReadings {
     /// The scratch file, which is gone by now.
     pub path: String,
+    /// The commits per second that were asked about.
+    pub commits_per_s: Option<u64>,
     /// Its preallocated part.
     pub file_bytes: u64,
     /// Direct I/O was requested and accepted.

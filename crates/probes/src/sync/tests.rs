@@ -26,6 +26,7 @@ fn aimed(dir: &Path, time: Duration) -> Aim {
         place,
         facts,
         time,
+        commits_per_s: None,
         free_bytes: 0,
         file_bytes: 4 << 20,
         growth_bytes: 1 << 20,

@@ -31,22 +31,16 @@ pub(super) fn rules() -> Vec<Rule> {
 }
 
 /// All findings, in the order they are read.
-pub(super) fn advise(readings: &SyncReadings, info: &SyncInfo) -> Vec<Advice> {
-    let curve = Curve { readings, info };
+pub(super) fn advise(readings: &SyncReadings, info: &SyncInfo, is_disturbed: bool) -> Vec<Advice> {
+    let curve = Curve { readings, info, is_disturbed };
     RULES.iter().filter_map(|(_, judge)| judge(&curve)).collect()
-}
-
-/// A rate with the ends of its 95 % interval: low, middle, high. `None` where there is no
-/// interval, since such a rate cannot be compared.
-fn interval(step: &SyncStep) -> Option<[f64; 3]> {
-    let rate = step.per_s.value()?;
-    let half = rate * step.per_s_ci95_pct.value()? / 100.0;
-    Some([rate - half, rate, rate + half])
 }
 
 struct Curve<'a> {
     readings: &'a SyncReadings,
     info: &'a SyncInfo,
+    /// Whether others used the host's CPUs meanwhile.
+    is_disturbed: bool,
 }
 
 impl Curve<'_> {
@@ -63,7 +57,7 @@ impl Curve<'_> {
 
     /// The rate of one stream of the curve.
     fn interval(&self, method: SyncMethod, growing: bool) -> Option<[f64; 3]> {
-        interval(&self.found(method, growing, 1)?)
+        self.found(method, growing, 1)?.interval()
     }
 }
 
@@ -250,12 +244,12 @@ const UNPROTECTED: Rule = Rule {
     },
     why: "A drive with protected buffers answers a flush at once; one without has to empty its cache for each commit.",
     what_to_do: "For a log use a drive with power-loss protection, or a host that caches safely.",
-    cannot_judge_when: "The file is in memory, direct I/O was refused, or the ratio is n/a: then the rule is silent.",
+    cannot_judge_when: "The file is in memory, direct I/O was refused, the ratio is n/a, the probe was stopped, or others used the host's CPUs, which costs a flush more than a write: then the rule is silent.",
     source: "Published 4 KiB figures: protected NVMe 11 us, with fsync 16; consumer NVMe 11 us, with fsync 1,675 (arXiv 2512.04859 and its data).",
 };
 
 fn unprotected(this: &Curve<'_>) -> Option<Advice> {
-    if this.readings.is_memory || !this.readings.direct {
+    if this.readings.is_memory || !this.readings.direct || this.readings.stopped || this.is_disturbed {
         return None;
     }
     let ratio = this.info.sync_over_unsynced_ratio.value()?;
@@ -421,10 +415,10 @@ const PARALLEL: Rule = Rule {
 fn parallel(this: &Curve<'_>) -> Option<Advice> {
     let [single_low, single, single_high] = this.interval(SyncMethod::Fdatasync, false)?;
     let parallel = this.found(SyncMethod::Fdatasync, false, STREAMS)?;
-    let [many_low, many, many_high] = interval(&parallel)?;
+    let [many_low, many, many_high] = parallel.interval()?;
     let mut steps = this.readings.steps.iter();
     let shared = steps.find(|step| step.method == SyncMethod::Group && step.streams > 1)?;
-    let [group_low, group, group_high] = interval(&step(shared))?;
+    let [group_low, group, group_high] = step(shared).interval()?;
     let whole = |rate: f64| thousands(rate.round() as u64);
     let against_one = if many_low > single_high || many_high < single_low {
         format!("{} times one stream", fixed(many / single, 1))

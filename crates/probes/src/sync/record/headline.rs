@@ -1,31 +1,31 @@
 //! The first things to know of a durable-write curve: what one durable write costs.
 
+use super::STOPPED;
 use super::info::{SyncInfo, SyncStep};
 use assay_measure::cpu;
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::record::{Figure, Record};
-use assay_measure::units::fixed;
+use assay_measure::units::{fixed, thousands};
 use std::path::Path;
+
+/// Title of the answer to `--commits`.
+const COMMITS: &str = "Asked";
 
 /// The headline of a curve.
 pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
-    let flush = |get: fn(&SyncStep) -> &Figure| {
-        let mut steps = info.steps.iter();
-        let step = steps.find(|step| step.part == "flush");
-        step.map_or_else(Figure::default, |step| get(step).clone())
-    };
-    let spread = flush(|step| &step.per_s_ci95_pct).value();
-    let spread =
-        spread.map_or_else(String::new, |pct| format!("; F0's rate is known to within {} % (95 %)", fixed(pct, 1)));
-    let line = |title, figure: &Figure, unit| HeadlineLine::told(title, vec![HeadlineFigure::new(figure, unit)]);
+    let mut rows = vec![
+        commits("Rate", info.commits(false), "commits/s by one session, each with a flush of its own"),
+        commits("", info.commits(true), "commits/s by MANY sessions that share flushes"),
+        HeadlineLine::told(
+            "F0",
+            vec![HeadlineFigure::new(&info.durable_write_us_p50, "us, median of one durable 4 KiB write")],
+        ),
+    ];
+    rows.extend(info.commits_asked_per_s.value().map(|asked| demand(record, info, asked)));
     Headline {
         tested: format!("Durable writes, the cost of a commit, on {}.", info.path),
-        rows: vec![
-            line("Rate", &flush(|step| &step.per_s), "durable writes/s by one stream"),
-            line("p99 at that rate", &flush(|step| &step.latency.us_p99), "us"),
-            line("F0", &info.durable_write_us_p50, "us, median of one durable 4 KiB write"),
-        ],
-        steadiness: format!("n/a (a curve of short steps, no window){spread}"),
+        rows,
+        steadiness: "n/a (a curve of short steps, no window)".to_owned(),
         verbatim: Vec::new(),
         rerun_command: rerun_command(record),
         limit: cpu::limit(record).unwrap_or_else(|| limit(info)),
@@ -37,6 +37,49 @@ pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
             Next::new(format!("assay io {}", directory(info)), "reads and writes in the same place"),
         ],
     }
+}
+
+/// The rate of a step with its interval, and the tail.
+fn commits(title: &'static str, step: Option<&SyncStep>, unit: &str) -> HeadlineLine {
+    let none = Figure::na(STOPPED);
+    let (rate, us_p99) = step.map_or((&none, &none), |step| (&step.per_s, &step.latency.us_p99));
+    let unit = unit.replace("MANY", &step.map_or_else(|| "many".to_owned(), |step| step.streams_count.to_string()));
+    let told = match step.and_then(SyncStep::interval) {
+        Some([low, _, high]) => format!("{unit} (95 % interval {} to {})", rate_text(low), rate_text(high)),
+        None => unit,
+    };
+    HeadlineLine::told(title, vec![HeadlineFigure::new(rate, &told), HeadlineFigure::new(us_p99, "us p99")])
+}
+
+/// A rate without digits that nobody needs.
+fn rate_text(rate: f64) -> String {
+    thousands(rate.max(0.0).round() as u64)
+}
+
+/// Whether this storage makes the commits that were asked about.
+fn demand(record: &Record, info: &SyncInfo, asked: f64) -> HeadlineLine {
+    let interval = |many| info.commits(many).and_then(SyncStep::interval);
+    let told =
+        |[low, rate, high]: [f64; 3]| format!("{}/s ({} to {})", rate_text(rate), rate_text(low), rate_text(high));
+    let sentence = match (interval(false), interval(true)) {
+        (Some(one), _) if one[0] >= asked => format!("yes: one session alone makes {}", told(one)),
+        (Some(one), Some(all)) if all[0] >= asked => {
+            format!("yes, where sessions share flushes: {} together. One session alone makes {}", told(all), told(one))
+        }
+        (Some(_), Some(all)) => {
+            let others = cpu::disturbed(record).map(|others| format!("{others}, which slows each commit"));
+            match others {
+                None if all[2] < asked => format!("no: all sessions together make {}", told(all)),
+                None => format!("cannot be told: all sessions together make {}; use a longer --time", told(all)),
+                Some(others) => format!(
+                    "cannot be told: all sessions together made {} while {others}; repeat on a quiet host",
+                    told(all)
+                ),
+            }
+        }
+        _ => "n/a (too few rounds of the steps that commit)".to_owned(),
+    };
+    HeadlineLine::of(COMMITS, vec![], &format!("{} commits/s: {sentence}.", rate_text(asked)))
 }
 
 /// The directory of the file that was written.

@@ -1,5 +1,6 @@
 //! The durable-write curve in a record.
 
+use super::super::reading::{SyncMethod, SyncPart};
 use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Latency, Part};
 
@@ -27,6 +28,8 @@ pub(crate) struct SyncInfo {
     pub sync_over_unsynced_ratio: Figure,
     /// 2 / F0: above this many commits per second a commit delay only adds latency.
     pub commit_delay_limit_per_s: Figure,
+    /// Commits per second that the user asked about (`--commits`); n/a (not asked for).
+    pub commits_asked_per_s: Figure,
     /// Every step, in the order they were made.
     pub steps: Vec<SyncStep>,
     /// Cost of each level of safety in commits per second.
@@ -118,6 +121,26 @@ pub(crate) struct SafetyRow {
     /// Its meaning, and what a power cut may lose.
     #[column("Meaning")]
     pub meaning: String,
+}
+
+impl SyncInfo {
+    /// The step of one session that commits to one log, or of the many that share its flushes.
+    pub(super) fn commits(&self, many: bool) -> Option<&SyncStep> {
+        let of = (super::part(SyncPart::Safety), SyncMethod::Group.name());
+        self.steps
+            .iter()
+            .find(|step| (step.part.as_str(), step.method.as_str()) == of && (step.streams_count > 1) == many)
+    }
+}
+
+impl SyncStep {
+    /// A rate with the ends of its 95 % interval: low, middle, high. `None` where there is no
+    /// interval, since such a rate cannot be compared.
+    pub(super) fn interval(&self) -> Option<[f64; 3]> {
+        let rate = self.per_s.value()?;
+        let half = rate * self.per_s_ci95_pct.value()? / 100.0;
+        Some([rate - half, rate, rate + half])
+    }
 }
 
 impl Part for SyncInfo {

@@ -11,6 +11,7 @@ mod tests;
 
 use super::reading::{SyncMethod, SyncPart, SyncReading, SyncReadings};
 use crate::conditions::labelled;
+use assay_measure::cpu;
 use assay_measure::figures::of_layer;
 use assay_measure::kind::OwnKind;
 use assay_measure::record::{Figure, Latency, Record};
@@ -40,7 +41,7 @@ pub(super) fn build(run: &RunData, readings: &SyncReadings) -> Record {
     }
     let mut record = labelled(&run, readings.elapsed_ns);
     let info = info(readings);
-    record.advice = advice::advise(readings, &info);
+    record.advice = advice::advise(readings, &info, cpu::disturbed(&record).is_some());
     KIND.complete(record, &info)
 }
 
@@ -69,6 +70,7 @@ fn info(readings: &SyncReadings) -> SyncInfo {
             None => unsynced_write_us_p50.clone(),
         },
         commit_delay_limit_per_s: inverse(2.0),
+        commits_asked_per_s: readings.commits_per_s.map_or_else(|| Figure::na("not asked for"), Figure::Count),
         durable_write_us_p50,
         unsynced_write_us_p50,
         steps: readings.steps.iter().map(step).collect(),

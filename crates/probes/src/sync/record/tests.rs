@@ -92,6 +92,51 @@ fn f0_the_ratio_and_the_limit_of_a_commit_delay_are_derived() {
 }
 
 #[test]
+fn the_commits_that_a_database_needs_are_answered_with_yes_no_or_cannot_be_told() {
+    // One session makes 10,000/s, 32 that share flushes 160,000/s.
+    let answer = |asked, change: &dyn Fn(&mut SyncReadings), busy: bool| {
+        let mut readings = SyncReadings { commits_per_s: Some(asked), ..readings() };
+        change(&mut readings);
+        let mut record = built(&readings);
+        if busy {
+            record.os.cpu_pct.insert("busy".to_owned(), 90.0.into());
+            record.os.cpus_count = 2.into();
+            record.os.process.cpu_s = 1.0.into();
+            record.interval.elapsed_s = 60.0.into();
+        }
+        let rows = KIND.headline(&record).rows;
+        rows.iter().find(|row| row.title == "Asked").expect("it was asked").otherwise.clone()
+    };
+    let plain = |_: &mut SyncReadings| ();
+    assert!(answer(5000, &plain, false).starts_with("5,000 commits/s: yes: one session alone makes 10,000/s"));
+    let shared = answer(20_000, &plain, true);
+    assert!(shared.contains("yes, where sessions share flushes: 160,000/s (160,000 to 160,000) together."), "{shared}");
+    let no = answer(200_000, &plain, false);
+    assert_eq!(no, "200,000 commits/s: no: all sessions together make 160,000/s (160,000 to 160,000).");
+    let busy = answer(200_000, &plain, true);
+    assert!(busy.contains("cannot be told") && busy.contains("other processes used"), "{busy}");
+    let lumpy = |readings: &mut SyncReadings| {
+        let last = readings.steps.last_mut().expect("shared flushes");
+        last.rates = vec![100_000.0, 200_000.0, 160_000.0];
+    };
+    assert!(answer(170_000, &lumpy, false).contains("cannot be told"));
+    let cut = |readings: &mut SyncReadings| readings.steps.truncate(3);
+    assert!(answer(5000, &cut, false).contains("n/a"));
+}
+
+#[test]
+fn a_stopped_or_disturbed_probe_says_nothing_of_power_loss_protection() {
+    let mut slow = f0(2000);
+    slow.write_cache = None;
+    assert!(advice(&built(&slow), "S2").is_some());
+    slow.stopped = true;
+    assert_eq!(advice(&built(&slow), "S2"), None);
+    slow.stopped = false;
+    let found = advice::advise(&slow, &info(&slow), true);
+    assert!(found.iter().all(|advice| advice.id != "S2"));
+}
+
+#[test]
 fn a_steady_step_has_a_narrow_interval_and_a_lumpy_one_a_wide_one() {
     let mut lumpy = reading(SyncPart::Curve, SyncMethod::Fsync, 1, 100);
     assert_eq!(confidence(&lumpy), Figure::Decimal(0.0));
@@ -277,11 +322,10 @@ fn there_is_a_section_for_every_part_and_the_record_reads_back() {
 #[test]
 fn what_the_answer_lacks_has_its_reason() {
     let mut few = readings();
-    few.steps[0].latency = Histogram::default();
-    (0..50).for_each(|_| few.steps[0].latency.record(100_000));
+    few.steps.truncate(2);
     let record = built(&few);
     let rows = headline::of(&record, &record.parts.get().unwrap()).rows;
-    assert_eq!(rows[1].otherwise, "n/a (too few samples)");
+    assert_eq!(rows[1].otherwise, format!("n/a ({STOPPED})"));
 }
 
 /// F0 of so many us on a device that announces nothing of its cache.
