@@ -37,6 +37,7 @@ mod published;
 mod reach;
 mod slices;
 mod slob;
+mod statistics;
 mod stream;
 pub mod temp;
 #[cfg(test)]

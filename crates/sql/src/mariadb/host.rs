@@ -113,7 +113,8 @@ impl Host {
         let sum = reader.sample_beside(ours, clients);
         let pooled = self.pooled.as_ref();
         sum.put(into, pooled, pooled.or(others.as_ref().err()));
-        let calls = super::stats::sum([sum.io(|io| io.call_bytes), ahead_bytes.clone()]);
+        let mut calls = sum.io(|io| io.call_bytes);
+        calls.merge(ahead_bytes);
         let source = "proc + innodb_buffer_pool_read_ahead";
         into.put(counter_catalog::SERVER_READ_CALL_BYTES, calls, source);
         let threads = "server_threads_count".to_owned();

@@ -10,7 +10,8 @@ use super::session::{Rows, Session, Way, told};
 use super::sql::{ACTIVITY, Views};
 use crate::claim::Company;
 use crate::published::readings;
-use assay_measure::counter_catalog::{self, Stat};
+use crate::statistics::{CounterRow, Reader, row};
+use assay_measure::counter_catalog::*;
 use assay_measure::locked::locked;
 use assay_measure::snapshot::{
     Actor, BUCKETS, BucketReading, Fact, IoReading, Reading, StatSet, TimedReading, WaitClass,
@@ -26,10 +27,6 @@ const READING_MAX: Duration = Duration::from_secs(7);
 const RETRY: Duration = Duration::from_secs(5);
 /// Queries of session activity take at most one part in this many of the time.
 const LOOK_SHARE: u32 = 10;
-const ABSENT: &str = "absent: this version of the server has no such statistic";
-const UNSUPPORTED: &str = "unsupported";
-const REMOTE: &str = "unknowable: assay does not look at the server's host";
-
 const SYSSTAT: &str = "v$sysstat";
 const TIME_MODEL: &str = "v$sys_time_model";
 const OSSTAT: &str = "v$osstat";
@@ -37,98 +34,104 @@ const EVENTS: &str = "v$system_event";
 const HISTOGRAM: &str = "v$event_histogram_micro";
 const FUNCTIONS: &str = "v$iostat_function";
 
-/// Hundredths of a second and microseconds, in ns.
-const CS: u64 = 10_000_000;
+const OWN: &str = "oracle";
+
 const US: u64 = 1000;
 const MIB: u64 = 1 << 20;
 
-/// Statistics with the same name on the server.
-const SAME: &[Stat] = &[
-    counter_catalog::SESSION_LOGICAL_READS,
-    counter_catalog::DB_BLOCK_GETS,
-    counter_catalog::CONSISTENT_GETS,
-    counter_catalog::DB_BLOCK_CHANGES,
-    counter_catalog::PHYSICAL_READS,
-    counter_catalog::PHYSICAL_READS_CACHE,
-    counter_catalog::PHYSICAL_READS_CACHE_PREFETCH,
-    counter_catalog::PHYSICAL_READS_DIRECT,
-    counter_catalog::PHYSICAL_READ_REQUESTS,
-    counter_catalog::PHYSICAL_READ_BYTES,
-    counter_catalog::PHYSICAL_READ_TOTAL_REQUESTS,
-    counter_catalog::PHYSICAL_READ_TOTAL_BYTES,
-    counter_catalog::PHYSICAL_READ_MULTI_BLOCK_REQUESTS,
-    counter_catalog::PHYSICAL_WRITES,
-    counter_catalog::PHYSICAL_WRITES_FROM_CACHE,
-    counter_catalog::PHYSICAL_WRITES_DIRECT,
-    counter_catalog::PHYSICAL_WRITES_NON_CHECKPOINT,
-    counter_catalog::PHYSICAL_WRITE_REQUESTS,
-    counter_catalog::PHYSICAL_WRITE_BYTES,
-    counter_catalog::PHYSICAL_WRITE_TOTAL_REQUESTS,
-    counter_catalog::PHYSICAL_WRITE_TOTAL_BYTES,
-    counter_catalog::PHYSICAL_WRITE_MULTI_BLOCK_REQUESTS,
-    counter_catalog::FREE_BUFFER_REQUESTED,
-    counter_catalog::FREE_BUFFER_INSPECTED,
-    counter_catalog::DIRTY_BUFFERS_INSPECTED,
-    counter_catalog::PINNED_BUFFERS_INSPECTED,
-    counter_catalog::HOT_BUFFERS_SPARED,
-    counter_catalog::DBWR_CHECKPOINT_BUFFERS,
-    counter_catalog::DBWR_UNDO_WRITES,
-    counter_catalog::DBWR_CHECKPOINTS,
-    counter_catalog::WRITE_CLONES,
-    counter_catalog::REDO_SIZE,
-    counter_catalog::REDO_ENTRIES,
-    counter_catalog::REDO_WRITES,
-    counter_catalog::REDO_BLOCKS_WRITTEN,
-    counter_catalog::REDO_WASTAGE,
-    counter_catalog::REDO_SYNCH_WRITES,
-    counter_catalog::REDO_ALLOCATION_RETRIES,
-    counter_catalog::REDO_LOG_SPACE_REQUESTS,
-    counter_catalog::UNDO_CHANGE_SIZE,
-];
-
-/// Statistics with another name or unit: ours, the server's, and the factor.
-const OTHER: &[(Stat, &str, u64)] = &[
-    (counter_catalog::REDO_WRITE_TIME, "redo write time", CS),
-    (counter_catalog::REDO_SYNCH_TIME, "redo synch time (usec)", US),
-    (counter_catalog::REDO_LOG_SPACE_TIME, "redo log space wait time", CS),
-    (counter_catalog::SERVER_COMMITS, "user commits", 1),
-    (counter_catalog::SERVER_EXECUTIONS, "execute count", 1),
-    (counter_catalog::SERVER_SESSIONS, "logons cumulative", 1),
-    (counter_catalog::TUPLES_FETCHED, "table fetch by rowid", 1),
-    (counter_catalog::SCAN_BLOCKS, "table scan blocks gotten", 1),
-    (counter_catalog::SERVER_DEADLOCKS, "enqueue deadlocks", 1),
-];
-
-/// Statistics from the time model, us, and from the host's view, hundredths of a second.
-const MODEL: &[(Stat, &str)] = &[
-    (counter_catalog::SERVER_ACTIVE_TIME, "DB time"),
-    (counter_catalog::DB_CPU, "DB CPU"),
-    (counter_catalog::BACKGROUND_CPU, "background cpu time"),
-    (counter_catalog::BACKGROUND_TIME, "background elapsed time"),
-];
-const HOST: &[(Stat, &str)] = &[
-    (counter_catalog::SERVER_HOST_BUSY, "BUSY_TIME"),
-    (counter_catalog::SERVER_HOST_IDLE, "IDLE_TIME"),
-    (counter_catalog::SERVER_HOST_IOWAIT, "IOWAIT_TIME"),
-];
-
-/// Statistics that the server does not report, with the reason.
-const NEVER: &[(Stat, &str)] = &[
-    (counter_catalog::SERVER_ROLLBACKS, "unsupported: only requested operations are counted, not read-only ones"),
-    (
-        counter_catalog::STATEMENT_CALLS,
-        "unsupported: the server counts a block like a statement in it; see server executions",
+/// Counters: those with the same name on the server first.
+const COUNTERS: &[CounterRow] = &[
+    row(
+        &[
+            SESSION_LOGICAL_READS,
+            DB_BLOCK_GETS,
+            CONSISTENT_GETS,
+            DB_BLOCK_CHANGES,
+            PHYSICAL_READS,
+            PHYSICAL_READS_CACHE,
+            PHYSICAL_READS_CACHE_PREFETCH,
+            PHYSICAL_READS_DIRECT,
+            PHYSICAL_READ_REQUESTS,
+            PHYSICAL_READ_BYTES,
+            PHYSICAL_READ_TOTAL_REQUESTS,
+            PHYSICAL_READ_TOTAL_BYTES,
+            PHYSICAL_READ_MULTI_BLOCK_REQUESTS,
+            PHYSICAL_WRITES,
+            PHYSICAL_WRITES_FROM_CACHE,
+            PHYSICAL_WRITES_DIRECT,
+            PHYSICAL_WRITES_NON_CHECKPOINT,
+            PHYSICAL_WRITE_REQUESTS,
+            PHYSICAL_WRITE_BYTES,
+            PHYSICAL_WRITE_TOTAL_REQUESTS,
+            PHYSICAL_WRITE_TOTAL_BYTES,
+            PHYSICAL_WRITE_MULTI_BLOCK_REQUESTS,
+            FREE_BUFFER_REQUESTED,
+            FREE_BUFFER_INSPECTED,
+            DIRTY_BUFFERS_INSPECTED,
+            PINNED_BUFFERS_INSPECTED,
+            HOT_BUFFERS_SPARED,
+            DBWR_CHECKPOINT_BUFFERS,
+            DBWR_UNDO_WRITES,
+            DBWR_CHECKPOINTS,
+            WRITE_CLONES,
+            REDO_SIZE,
+            REDO_ENTRIES,
+            REDO_WRITES,
+            REDO_BLOCKS_WRITTEN,
+            REDO_WASTAGE,
+            REDO_SYNCH_WRITES,
+            REDO_ALLOCATION_RETRIES,
+            REDO_LOG_SPACE_REQUESTS,
+            UNDO_CHANGE_SIZE,
+            SCAN_BLOCKS,
+        ],
+        0,
+        [""],
+        SYSSTAT,
     ),
-    (counter_catalog::INDEX_GETS, UNSUPPORTED),
-    (counter_catalog::INDEX_HITS, UNSUPPORTED),
-    (counter_catalog::CACHE_SHARED_MISSES, "unknowable: see the event read by other session"),
-    (counter_catalog::PHYSICAL_READ_LARGE_REQUESTS, UNSUPPORTED),
-    (counter_catalog::BUFFERS_DIRTIED, UNSUPPORTED),
-    (counter_catalog::BUFFERS_CLEANED, UNSUPPORTED),
-    (counter_catalog::CONTROL_WRITES, UNSUPPORTED),
-    (counter_catalog::CONTROL_BYTES_WRITTEN, UNSUPPORTED),
-    (counter_catalog::REDO_LOG_SWITCHES, UNSUPPORTED),
-    (counter_catalog::SERVER_DEVICE_READ_BYTES, REMOTE),
+    row(&[REDO_WRITE_TIME], 0, ["redo write time in cs"], SYSSTAT),
+    row(&[REDO_SYNCH_TIME], 0, ["redo synch time (usec) in us"], SYSSTAT),
+    row(&[REDO_LOG_SPACE_TIME], 0, ["redo log space wait time in cs"], SYSSTAT),
+    row(&[REDO_BYTES_WRITTEN], 0, ["redo blocks written in blocks"], SYSSTAT),
+    row(&[SERVER_COMMITS], 0, ["user commits"], SYSSTAT),
+    row(&[SERVER_EXECUTIONS], 0, ["execute count"], SYSSTAT),
+    row(&[SERVER_SESSIONS], 0, ["logons cumulative"], SYSSTAT),
+    row(&[TUPLES_FETCHED], 0, ["table fetch by rowid"], SYSSTAT),
+    row(&[SERVER_DEADLOCKS], 0, ["enqueue deadlocks"], SYSSTAT),
+    row(&[GETS_FROM_CACHE], 0, ["consistent gets from cache + db block gets from cache"], SYSSTAT),
+    row(&[CACHE_HITS], 0, ["=session logical reads from cache - physical reads cache"], SYSSTAT),
+    row(&[CACHE_DEMAND_MISSES], 0, ["physical reads cache - physical reads cache prefetch"], SYSSTAT),
+    row(&[SERVER_ACTIVE_TIME], 0, ["DB time in us"], TIME_MODEL),
+    row(&[DB_CPU], 0, ["DB CPU in us"], TIME_MODEL),
+    row(&[BACKGROUND_CPU], 0, ["background cpu time in us"], TIME_MODEL),
+    row(&[BACKGROUND_TIME], 0, ["background elapsed time in us"], TIME_MODEL),
+    row(&[SERVER_HOST_BUSY], 0, ["BUSY_TIME in cs"], OSSTAT),
+    row(&[SERVER_HOST_IDLE], 0, ["IDLE_TIME in cs"], OSSTAT),
+    row(&[SERVER_HOST_IOWAIT], 0, ["IOWAIT_TIME in cs"], OSSTAT),
+    row(&[SERVER_ROLLBACKS], 0, ["n/a unsupported: only requested operations are counted, not read-only ones"], OWN),
+    row(
+        &[STATEMENT_CALLS],
+        0,
+        ["n/a unsupported: the server counts a block like a statement in it; see server executions"],
+        OWN,
+    ),
+    row(&[CACHE_SHARED_MISSES], 0, ["n/a unknowable: see the event read by other session"], OWN),
+    row(&[SERVER_DEVICE_READ_BYTES], 0, ["n/a unknowable: assay does not look at the server's host"], OWN),
+    row(
+        &[
+            INDEX_GETS,
+            INDEX_HITS,
+            PHYSICAL_READ_LARGE_REQUESTS,
+            BUFFERS_DIRTIED,
+            BUFFERS_CLEANED,
+            CONTROL_WRITES,
+            CONTROL_BYTES_WRITTEN,
+            REDO_LOG_SWITCHES,
+        ],
+        0,
+        ["n/a unsupported"],
+        OWN,
+    ),
 ];
 
 /// Content of the views at one time, as text.
@@ -224,59 +227,34 @@ impl ServerStats {
         let begun = Instant::now();
         let read = self.read(&mut state);
         state.longest = state.longest.max(begun.elapsed());
-        let mut set = StatSet::default();
-        for (stat, why) in NEVER {
-            set.put(*stat, Reading::Na((*why).to_owned()), "oracle");
-        }
-        self.counters(&mut set, &read);
+        let value = |source: &str, name: &str, factor: u64| {
+            let views = match &read {
+                Ok(views) => views,
+                Err(why) => return Reading::Na(why.clone()),
+            };
+            let view = match source {
+                TIME_MODEL => &views.model,
+                OSSTAT => &views.host,
+                _ => &views.statistics,
+            };
+            let absent = || Reading::Na("absent: this version of the server has no such statistic".to_owned());
+            view.get(name).map_or_else(absent, |value| Reading::Count(value.saturating_mul(factor)))
+        };
+        let mut reader = Reader {
+            product: "Oracle",
+            version: 0,
+            block_bytes: self.log_block_bytes.ok_or("denied: the user may not read V$LOG"),
+            value: &value,
+            set: StatSet::default(),
+        };
+        reader.counters(COUNTERS);
+        let mut set = reader.set;
         if let Ok(views) = &read {
             events(&mut set, &views.events);
             buckets(&mut set, &views.buckets);
             functions(&mut set, &views.functions);
         }
         set
-    }
-
-    fn counters(&self, set: &mut StatSet, read: &Result<Read, String>) {
-        let value = |table: fn(&Read) -> &HashMap<String, u64>, name: &str, unit: u64| match read {
-            Ok(views) => match table(views).get(name) {
-                Some(value) => Reading::Count(value.saturating_mul(unit)),
-                None => Reading::Na(ABSENT.to_owned()),
-            },
-            Err(why) => Reading::Na(why.clone()),
-        };
-        let statistic = |name: &str, unit| value(|views| &views.statistics, name, unit);
-        for stat in SAME {
-            set.put(*stat, statistic(stat.name, 1), SYSSTAT);
-        }
-        for (stat, name, unit) in OTHER {
-            set.put(*stat, statistic(name, *unit), SYSSTAT);
-        }
-        for (stat, name) in MODEL {
-            set.put(*stat, value(|views| &views.model, name, US), TIME_MODEL);
-        }
-        for (stat, name) in HOST {
-            set.put(*stat, value(|views| &views.host, name, CS), OSSTAT);
-        }
-        let two = |a: &str, b: &str, both: fn(u64, u64) -> u64| match (statistic(a, 1), statistic(b, 1)) {
-            (Reading::Count(a), Reading::Count(b)) => Reading::Count(both(a, b)),
-            (na @ Reading::Na(_), _) | (_, na) => na,
-        };
-        let gets = two("consistent gets from cache", "db block gets from cache", u64::saturating_add);
-        let (cache, ahead) = ("physical reads cache", "physical reads cache prefetch");
-        let hits = match (&gets, statistic(cache, 1)) {
-            (Reading::Count(gets), Reading::Count(reads)) => Reading::Count(gets.saturating_sub(reads)),
-            (na @ Reading::Na(_), _) => na.clone(),
-            (_, na) => na,
-        };
-        set.put(counter_catalog::CACHE_DEMAND_MISSES, two(cache, ahead, u64::saturating_sub), SYSSTAT);
-        set.put(counter_catalog::CACHE_HITS, hits, SYSSTAT);
-        set.put(counter_catalog::GETS_FROM_CACHE, gets, SYSSTAT);
-        let written = match self.log_block_bytes {
-            Some(bytes) => statistic("redo blocks written", bytes),
-            None => Reading::Na("denied: the user may not read V$LOG".to_owned()),
-        };
-        set.put(counter_catalog::REDO_BYTES_WRITTEN, written, SYSSTAT);
     }
 
     /// Takes one reading; reconnects after a lost connection.
@@ -535,6 +513,11 @@ mod tests {
         let waits = &set.buckets[0].waits;
         // 64 <= us < 128 is 2^6 to 2^7.
         assert_eq!((waits[0], waits[7], waits[32], waits.iter().sum::<u64>()), (3, 5, 1, 9));
+    }
+
+    #[test]
+    fn every_formula_is_of_statistics_that_there_are() {
+        assert_eq!(crate::statistics::unknown(COUNTERS), [""; 0]);
     }
 
     #[test]

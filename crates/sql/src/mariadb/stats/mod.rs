@@ -15,6 +15,7 @@ use super::conn::{Connection, MyError, told};
 use super::server::Server;
 use crate::claim::Company;
 use crate::published::readings;
+use crate::statistics::Reader;
 use assay_measure::counter_catalog;
 use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
@@ -22,7 +23,7 @@ use assay_run::engine::{EngineError, Remarks};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
-use tables::{ABSENT, COUNTERS, GAUGES, NEVER, RENAMED};
+use tables::{COUNTERS, EVENTS, GAUGES, TOTALS};
 pub(super) use timing::INSTRUMENT;
 use timing::Timing;
 
@@ -55,7 +56,6 @@ pub(super) struct ServerStats {
 /// One reading.
 struct Raw {
     status: BTreeMap<String, u64>,
-    timed: Option<timing::Row>,
     gauges: Vec<(&'static str, u64)>,
     clients: Result<Vec<i32>, String>,
 }
@@ -99,41 +99,25 @@ impl ServerStats {
     pub(super) fn sample(&self) -> (StatSet, Beside) {
         let mut state = self.lock();
         let begun = Instant::now();
-        let raw = self.reading(&mut state);
+        let mut raw = self.reading(&mut state);
         state.longest = state.longest.max(begun.elapsed());
-        let mut set = StatSet::default();
-        for (stat, why) in NEVER {
-            set.put(*stat, Reading::Na((*why).to_owned()), "mysql");
+        if let Ok(raw) = &mut raw {
+            self.keep_totals(&mut state.rests, &mut raw.status);
         }
-        let value = |name: &str| match &raw {
-            Ok(raw) => match raw.status.get(name) {
-                Some(value) => Reading::Count(*value),
-                None => Reading::Na(ABSENT.to_owned()),
-            },
+        let value = |_: &str, name: &str, factor| match &raw {
+            Ok(raw) => self.figure(&raw.status, name, factor),
             Err(why) => Reading::Na(why.clone()),
         };
-        let is_known = |name: &str| {
-            let status = raw.as_ref().map(|raw| &raw.status);
-            status.is_ok_and(|status| status.contains_key(name))
-        };
-        for (stat, name) in COUNTERS {
-            let other = RENAMED.iter().find(|(old, _)| old == name);
-            let name = match other {
-                Some((_, new)) if is_known(new) => new,
-                _ => name,
-            };
-            set.put(*stat, value(name), name);
+        let mut reader = self.reader(&value);
+        reader.counters(COUNTERS);
+        reader.events(EVENTS);
+        reader.gauges(GAUGES);
+        let ahead_bytes = reader.read("innodb_buffer_pool_read_ahead in blocks", "");
+        let mut set = reader.set;
+        if self.in_server {
+            let why = "unsupported: one client statement performs several (LOOP=server, ORDERS_FORM=server)";
+            set.put(counter_catalog::STATEMENT_CALLS, Reading::Na(why.to_owned()), "mysql");
         }
-        self.parts(&mut state.rests, &mut set, &value);
-        combined(&mut set, &value);
-        self.statements(&mut set);
-        timing::events(&mut set, &self.timing, raw.as_ref().ok().and_then(|raw| raw.timed), &value);
-        for (gauge, name) in GAUGES {
-            if let Reading::Count(value) = value(name) {
-                set.gauges.insert((*gauge).to_owned(), value);
-            }
-        }
-        let ahead_bytes = self.bytes(&value("innodb_buffer_pool_read_ahead"));
         let clients = match raw {
             Ok(raw) => {
                 let gauges = raw.gauges.into_iter();
@@ -145,69 +129,29 @@ impl ServerStats {
         (set, Beside { clients, ahead_bytes })
     }
 
-    fn bytes(&self, pages: &Reading) -> Reading {
-        match pages {
-            Reading::Count(pages) => Reading::Count(pages * self.page_bytes),
-            na @ Reading::Na(_) => na.clone(),
+    fn reader<'a>(&self, value: &'a dyn Fn(&str, &str, u64) -> Reading) -> Reader<'a> {
+        let block_bytes = Ok(self.page_bytes);
+        Reader { product: "MariaDB", version: 0, block_bytes, value, set: StatSet::default() }
+    }
+
+    fn figure(&self, status: &BTreeMap<String, u64>, name: &str, factor: u64) -> Reading {
+        match status.get(name) {
+            Some(value) => Reading::Count(value.saturating_mul(factor)),
+            None if name.starts_with("file.") => Reading::Na(self.timing.silent().to_owned()),
+            None => Reading::Na("absent: this version of the server has no such counter".to_owned()),
         }
     }
 
-    /// Puts totals and their parts. The server reads its counters one after the other while they change, so a part may
-    /// seem to grow by more than its total. To avoid that, the difference is kept from falling, and the total is part
-    /// plus difference. Each page is read or written by a separate request.
-    fn parts(&self, rests: &mut Rests, set: &mut StatSet, value: &dyn Fn(&str) -> Reading) {
-        let mut whole = |name: &'static str, part: &Reading, total: Reading| match (part, total) {
-            (Reading::Count(part), Reading::Count(total)) => {
-                let rest = rests.entry(name).or_default();
-                *rest = (*rest).max(total.saturating_sub(*part));
-                (Reading::Count(part + *rest), Reading::Count(*rest))
+    /// Keeps each of [`TOTALS`] at least its part plus what it had in addition before.
+    fn keep_totals(&self, rests: &mut Rests, status: &mut BTreeMap<String, u64>) {
+        for (total, part) in TOTALS {
+            let value = |_: &str, name: &str, factor| self.figure(status, name, factor);
+            let reader = self.reader(&value);
+            if let [Reading::Count(whole), Reading::Count(part)] = [total, part].map(|name| reader.read(name, "")) {
+                let rest = rests.entry(total).or_default();
+                *rest = (*rest).max(whole.saturating_sub(part));
+                status.insert(total.to_owned(), part + *rest);
             }
-            (na @ Reading::Na(_), _) => (na.clone(), na.clone()),
-            (_, na) => (na.clone(), na),
-        };
-        let (read, written) = ("innodb_pages_read", "innodb_pages_written");
-        let (reads, writes) = (value(read), value(written));
-        let (read_bytes, written_bytes) = (self.bytes(&reads), self.bytes(&writes));
-        let gets = "innodb_buffer_pool_read_requests";
-        let (all, hits) = whole(gets, &reads, value(gets));
-        set.put(counter_catalog::CACHE_HITS, hits, gets);
-        set.put(counter_catalog::SESSION_LOGICAL_READS, all.clone(), gets);
-        set.put(counter_catalog::GETS_FROM_CACHE, all, gets);
-        let ahead = sum([value("innodb_buffer_pool_read_ahead"), value("innodb_buffer_pool_read_ahead_rnd")]);
-        let (reads, demanded) = whole(read, &ahead, reads);
-        set.put(counter_catalog::CACHE_DEMAND_MISSES, demanded, read);
-        set.put(counter_catalog::PHYSICAL_READS_CACHE_PREFETCH, ahead, "innodb_buffer_pool_read_ahead");
-        for stat in [
-            counter_catalog::PHYSICAL_READS,
-            counter_catalog::PHYSICAL_READS_CACHE,
-            counter_catalog::PHYSICAL_READ_REQUESTS,
-        ] {
-            set.put(stat, reads.clone(), read);
-        }
-        for stat in [
-            counter_catalog::PHYSICAL_WRITES,
-            counter_catalog::PHYSICAL_WRITES_FROM_CACHE,
-            counter_catalog::PHYSICAL_WRITE_REQUESTS,
-        ] {
-            set.put(stat, writes.clone(), written);
-        }
-        set.put(counter_catalog::PHYSICAL_READ_BYTES, read_bytes.clone(), read);
-        set.put(counter_catalog::PHYSICAL_WRITE_BYTES, written_bytes.clone(), written);
-        for (stat, name, part) in [
-            (counter_catalog::PHYSICAL_READ_TOTAL_REQUESTS, "innodb_data_reads", &reads),
-            (counter_catalog::PHYSICAL_READ_TOTAL_BYTES, "innodb_data_read", &read_bytes),
-            (counter_catalog::PHYSICAL_WRITE_TOTAL_REQUESTS, "innodb_data_writes", &writes),
-            (counter_catalog::PHYSICAL_WRITE_TOTAL_BYTES, "innodb_data_written", &written_bytes),
-        ] {
-            set.put(stat, whole(name, part, value(name)).0, name);
-        }
-    }
-
-    /// With LOOP=server one statement performs many operations.
-    fn statements(&self, set: &mut StatSet) {
-        if self.in_server {
-            let why = "unsupported: one client statement performs several (LOOP=server, ORDERS_FORM=server)";
-            set.put(counter_catalog::STATEMENT_CALLS, Reading::Na(why.to_owned()), "mysql");
         }
     }
 
@@ -275,25 +219,6 @@ impl ServerStats {
     }
 }
 
-/// Statistics combined from several counters.
-fn combined(set: &mut StatSet, value: &dyn Fn(&str) -> Reading) {
-    // The first row of a range is read by its key, the others as next rows.
-    let fetched = sum([value("handler_read_key"), value("handler_read_next")]);
-    let by_index = "handler_read_key + handler_read_next";
-    set.put(counter_catalog::TUPLES_FETCHED, fetched.clone(), by_index);
-    let returned = sum([fetched, value("handler_read_rnd_next")]);
-    let all = "handler_read_key + handler_read_next + handler_read_rnd_next";
-    set.put(counter_catalog::TUPLES_RETURNED, returned, all);
-}
-
-/// The sum of two counters; n/a if one of them is.
-pub(super) fn sum(readings: [Reading; 2]) -> Reading {
-    match readings {
-        [Reading::Count(a), Reading::Count(b)] => Reading::Count(a + b),
-        [na @ Reading::Na(_), _] | [_, na] => na,
-    }
-}
-
 /// Notes why there is no connection.
 fn lost(state: &mut State, why: &str) -> String {
     let reason = format!("statistics connection lost ({why})");
@@ -319,12 +244,8 @@ fn read(connection: &mut Connection, timing: &Timing) -> Result<Raw, MyError> {
         let age = current.saturating_sub(checkpoint);
         status.insert("innodb_checkpoint_age".to_owned(), age);
     }
-    Ok(Raw {
-        status,
-        timed: timing.read(connection)?,
-        gauges: monitor::read(connection)?,
-        clients: clients(connection)?,
-    })
+    timing.read(connection, &mut status)?;
+    Ok(Raw { status, gauges: monitor::read(connection)?, clients: clients(connection)? })
 }
 
 /// The threads of all clients, if the user may see other users' sessions.

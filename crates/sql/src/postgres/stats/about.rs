@@ -1,6 +1,7 @@
 //! What the readings depend on: version, settings, privileges, the extension.
 
 use super::sql::{self, Relations};
+use super::tables::Needs;
 use crate::postgres::wire::{Connection, PgError};
 use crate::published::Published;
 use assay_measure::config::Settings;
@@ -129,6 +130,19 @@ impl About {
             reads_all_stats,
             switches,
         })
+    }
+
+    /// Why what this needs is not there; `None` if it is.
+    pub(super) fn lacks(&self, needs: Needs) -> Option<&str> {
+        let (is_on, why) = match needs {
+            Needs::Always => return None,
+            Needs::Statements => return self.statements.as_ref().err().map(String::as_str),
+            Needs::Counts => (self.counts, "disabled: track_counts"),
+            Needs::SessionTimes => (self.session_io_timing, "disabled: track_io_timing"),
+            Needs::ServerTimes => (self.server_io_timing, "disabled: track_io_timing"),
+            Needs::LogTimes => (self.wal_timing, "disabled: track_wal_io_timing"),
+        };
+        (!is_on).then_some(why)
     }
 
     /// For the report: every setting the readings depend on, and what missing privileges hide.

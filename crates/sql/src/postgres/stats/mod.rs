@@ -8,12 +8,9 @@
 mod about;
 mod activity;
 mod classes;
-mod events;
-mod io;
-mod mapping;
 mod raw;
-mod rows;
 mod sql;
+mod tables;
 
 pub(super) use about::Timing;
 pub(super) use activity::Activity;
@@ -24,16 +21,17 @@ use super::growth::{Sizes, Watched};
 use super::own::PINNED;
 use super::wire::{Connection, PgError, Prepared};
 use crate::claim::Company;
+use crate::statistics::Reader;
 use about::About;
 use assay_measure::counter_catalog;
 use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
 use assay_run::engine::{EngineError, Remarks};
-use mapping::{Mapper, Own};
 use raw::{Epoch, Raw};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
+use tables::{GROUPS, Needs};
 
 /// The server cancels a longer reading, so that it does not delay the collector.
 const STATEMENT_TIMEOUT: &str = "5s";
@@ -170,11 +168,23 @@ impl ServerStats {
             None if raw.is_there() => state.first = Some(raw.epoch()),
             None => {}
         }
-        state.growth.note(self.sizes(&raw));
-        let mapper = Mapper { raw: &raw, about: &self.about, own: Own { transactions: own, calls: own } };
-        let mut set = mapper.stats();
-        events::add(mapper, &mut set);
-        rows::add(mapper, &mut set);
+        let value = |_: &str, name: &str, factor| self.figure(&raw, own, name, factor);
+        let mut reader = Reader {
+            product: "PostgreSQL",
+            version: self.about.version,
+            block_bytes: Ok(self.about.block_bytes),
+            value: &value,
+            set: StatSet::default(),
+        };
+        state.growth.note(match tables::SIZES.map(|formula| reader.read(formula, "")) {
+            [Reading::Count(pages), Reading::Count(reads)] => Some(Sizes { pages, reads }),
+            _ => None,
+        });
+        reader.counters(tables::COUNTERS);
+        reader.events(tables::EVENTS);
+        reader.functions(tables::FUNCTIONS);
+        reader.gauges(tables::GAUGES);
+        let mut set = reader.set;
         // Some of the subtracted work may not have been published yet; never let a counter fall because of that.
         if let Some(Reading::Count(commits)) = set.counters.get_mut(counter_catalog::SERVER_COMMITS.name) {
             *commits = state.commits.max(*commits);
@@ -250,15 +260,24 @@ impl ServerStats {
         remarks
     }
 
-    fn sizes(&self, raw: &Raw) -> Option<Sizes> {
-        let count = |group: &str, column: &str| match raw.count(group, column, "") {
-            Reading::Count(count) => Some(count),
-            Reading::Na(_) => None,
+    /// A figure by its name in [`tables`], times a factor; `own` are our statements so far.
+    fn figure(&self, raw: &Raw, own: u64, name: &str, factor: u64) -> Reading {
+        let (group, column) = name.split_once('.').unwrap_or((name, ""));
+        let Some(group) = GROUPS.iter().find(|known| known.name == group) else {
+            return Reading::Count(own * factor);
         };
-        Some(Sizes {
-            pages: count("size", "bytes")? / self.about.block_bytes.max(1),
-            reads: count("db", "blks_fetched")?.checked_sub(count("db", "blks_hit")?)?,
-        })
+        let times = if column.ends_with("_time") { group.times } else { Needs::Always };
+        if let Some(why) = self.about.lacks(group.needs).or_else(|| self.about.lacks(times)) {
+            return Reading::Na(why.to_owned());
+        }
+        match column.strip_suffix("/block") {
+            _ if column == "read_requests" && self.about.version == 17 => Reading::Na(tables::COMBINED.to_owned()),
+            Some(column) => match raw.figure(group, column, factor) {
+                Reading::Count(bytes) => Reading::Count(bytes / self.about.block_bytes.max(1)),
+                na @ Reading::Na(_) => na,
+            },
+            None => raw.figure(group, column, factor),
+        }
     }
 
     fn reopen(&self) -> Result<Session, PgError> {
@@ -344,14 +363,7 @@ impl Session {
         }
         connection.query(&settings)?;
         own.note();
-        let shape = sql::Shape {
-            version: about.version,
-            database: about.database,
-            relations: &about.relations,
-            pg_schema: &about.pg_schema,
-            statements: about.statements.as_deref().ok(),
-        };
-        let reading = connection.prepare(&sql::reading(&shape), &[])?;
+        let reading = connection.prepare(&sql::reading(about), &[])?;
         own.note();
         Ok(Self { connection, reading })
     }

@@ -1,18 +1,16 @@
 //! One reading as the server returned it, with the reasons that make parts of it unusable.
 
+use super::tables::{GROUPS, Group};
 use assay_measure::snapshot::Reading;
 use serde_json::Value;
 use std::collections::BTreeMap;
-
-/// Groups of the document that are counted and reset separately.
-const RESETTABLE: [&str; 5] = ["db", "bgwriter", "checkpointer", "wal", "io"];
 
 /// One reading.
 #[derive(Clone, Debug)]
 pub(super) struct Raw {
     /// The document, or the reason why there is none.
     document: Result<Value, String>,
-    /// Why a group must not be used, by group.
+    /// Why groups must not be used, by the group they are reset with.
     void: BTreeMap<&'static str, String>,
 }
 
@@ -63,13 +61,9 @@ impl Raw {
     pub(super) fn epoch(&self) -> Epoch {
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let mut epoch = Epoch { started: self.get("started").and_then(text), resets: BTreeMap::new() };
-        for group in RESETTABLE {
-            let row = match self.get(group) {
-                Some(Value::Array(rows)) => rows.first(),
-                other => other,
-            };
-            if let Some(reset) = row.and_then(|row| row.get("stats_reset")).and_then(text) {
-                epoch.resets.insert(group, reset);
+        for group in GROUPS.iter().filter(|group| !group.reset_at.is_empty()) {
+            if let Some(reset) = self.get(group.name).and_then(|row| row.get("stats_reset")).and_then(text) {
+                epoch.resets.insert(group.reset, reset);
             }
         }
         epoch
@@ -82,19 +76,13 @@ impl Raw {
             return;
         }
         let restarted = now.started != first.started;
-        for group in RESETTABLE {
+        for group in GROUPS.iter().map(|group| group.reset).filter(|group| !group.is_empty()) {
             if restarted {
                 let reason = "reset: the server was restarted".to_owned();
                 self.void.insert(group, reason);
             } else if now.resets.get(group) != first.resets.get(group) {
                 let reason = format!("reset: the server's {group} statistics were reset in the meantime");
                 self.void.insert(group, reason);
-            }
-        }
-        // Tables are reset with their database.
-        if let Some(reason) = self.void.get("db").cloned() {
-            for group in ["table", "index", "scan", "statements"] {
-                self.void.insert(group, reason.clone());
             }
         }
     }
@@ -108,106 +96,40 @@ impl Raw {
         self.document.as_ref().ok()?.get(group)
     }
 
-    /// Why a whole group has no value.
-    fn void(&self, group: &str) -> Option<String> {
-        match &self.document {
+    /// A figure of a group times a factor, or why there is none.
+    pub(super) fn figure(&self, group: &Group, column: &str, factor: u64) -> Reading {
+        let why = match &self.document {
             Err(reason) => Some(format!("unknowable: {reason}")),
-            Ok(_) => self.void.get(group).cloned(),
-        }
-    }
-
-    /// A whole number beside the groups, e.g. `lsn`.
-    pub(super) fn plain(&self, name: &str, absent: &str) -> Reading {
-        self.void(name).map_or_else(|| reading(self.get(name), 1.0, absent), Reading::Na)
-    }
-
-    /// A counter of a group; `absent` is the reason if the server does not have it.
-    pub(super) fn count(&self, group: &str, column: &str, absent: &str) -> Reading {
-        self.scaled(group, column, 1.0, absent)
-    }
-
-    /// A time of a group, converted from ms to ns.
-    pub(super) fn ms(&self, group: &str, column: &str, absent: &str) -> Reading {
-        self.scaled(group, column, 1e6, absent)
-    }
-
-    fn scaled(&self, group: &str, column: &str, scale: f64, absent: &str) -> Reading {
-        self.void(group).map_or_else(
-            || {
-                let value = self.get(group).and_then(|row| row.get(column));
-                reading(value, scale, absent)
-            },
-            Reading::Na,
-        )
-    }
-
-    /// Rows of `pg_stat_io`, or why there are none.
-    pub(super) fn io_rows(&self) -> Result<&[Value], String> {
-        if let Some(reason) = self.void("io") {
-            return Err(reason);
-        }
-        match self.get("io") {
-            Some(Value::Array(rows)) => Ok(rows),
-            _ => Err("absent: pg_stat_io came with PostgreSQL 16".to_owned()),
-        }
+            Ok(_) => self.void.get(group.reset).cloned(),
+        };
+        let value = self.get(group.name).and_then(|row| row.get(column));
+        why.map_or_else(|| reading(value, factor, group.silent), Reading::Na)
     }
 }
 
-fn reading(value: Option<&Value>, scale: f64, absent: &str) -> Reading {
-    let number = value.and_then(|value| {
-        if scale == 1.0 && value.is_u64() {
-            return value.as_u64();
-        }
-        let scaled = value.as_f64()? * scale;
+fn reading(value: Option<&Value>, factor: u64, absent: &str) -> Reading {
+    let number = value.and_then(|value| match value.as_u64() {
+        Some(whole) => Some(whole.saturating_mul(factor)),
         // A server clock that was set back can cause a small negative time.
-        Some(scaled.max(0.0).round() as u64)
+        None => Some((value.as_f64()? * factor as f64).max(0.0).round() as u64),
     });
     number.map_or_else(|| Reading::Na(absent.to_owned()), Reading::Count)
-}
-
-/// The sum of readings; n/a, with the first reason, if one of them is.
-pub(super) fn sum<const N: usize>(parts: [Reading; N]) -> Reading {
-    let mut total = Reading::Count(0);
-    for part in &parts {
-        total.merge(part);
-    }
-    total
-}
-
-/// A reading minus `n`, at least 0.
-pub(super) fn less(reading: Reading, n: u64) -> Reading {
-    match reading {
-        Reading::Count(count) => Reading::Count(count.saturating_sub(n)),
-        na @ Reading::Na(_) => na,
-    }
-}
-
-/// One reading minus another.
-pub(super) fn minus(from: Reading, part: Reading) -> Reading {
-    match (from, part) {
-        (Reading::Count(from), Reading::Count(part)) => Reading::Count(from.saturating_sub(part)),
-        (na @ Reading::Na(_), _) | (_, na @ Reading::Na(_)) => na,
-    }
-}
-
-/// A reading times a whole number.
-pub(super) fn times(reading: Reading, factor: u64) -> Reading {
-    match reading {
-        Reading::Count(count) => Reading::Count(count.saturating_mul(factor)),
-        na @ Reading::Na(_) => na,
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn figure(raw: &Raw, group: &str, column: &str, factor: u64) -> Reading {
+        raw.figure(GROUPS.iter().find(|known| known.name == group).unwrap(), column, factor)
+    }
+
     fn raw(started: &str, db: &str, wal: &str) -> Raw {
         Raw::parse(&format!(
-            r#"{{"started":"{started}","lsn":18446744073709551615,
+            r#"{{"started":"{started}","lsn":{{"position":18446744073709551615}},
                 "db":{{"xact_commit":7,"active_time":1.2345678,"stats_reset":{db}}},
                 "wal":{{"wal_bytes":9007199254740993,"stats_reset":"{wal}"}},
-                "table":{{"blks_hit":null}}}}"#
+                "table":{{"blocks_hit":null}}}}"#
         ))
         .unwrap()
     }
@@ -215,21 +137,19 @@ mod tests {
     #[test]
     fn numbers_keep_every_digit_and_times_become_ns() {
         let raw = raw("a", "null", "b");
-        assert_eq!(raw.plain("lsn", ""), Reading::Count(u64::MAX));
-        assert_eq!(raw.count("wal", "wal_bytes", ""), Reading::Count(9_007_199_254_740_993));
-        assert_eq!(raw.ms("db", "active_time", ""), Reading::Count(1_234_568));
+        assert_eq!(figure(&raw, "lsn", "position", 1), Reading::Count(u64::MAX));
+        assert_eq!(figure(&raw, "wal", "wal_bytes", 1), Reading::Count(9_007_199_254_740_993));
+        assert_eq!(figure(&raw, "db", "active_time", 1_000_000), Reading::Count(1_234_568));
     }
 
     #[test]
     fn what_is_not_there_has_its_reason_and_is_never_0() {
         let raw = raw("a", "null", "b");
-        let na = Reading::Na("absent (14)".to_owned());
-        assert_eq!(raw.count("db", "sessions", "absent (14)"), na);
-        assert_eq!(raw.count("table", "blks_hit", "absent (14)"), na);
-        assert_eq!(raw.count("nowhere", "x", "absent (14)"), na);
-        let lost = Raw::missing("connection lost");
-        let lost = lost.count("db", "xact_commit", "absent (14)");
-        assert_eq!(lost, Reading::Na("unknowable: connection lost".to_owned()));
+        let na = |why: &str| Reading::Na(format!("unknowable: {why}"));
+        assert_eq!(figure(&raw, "db", "sessions", 1), na("the server gives no value"));
+        assert_eq!(figure(&raw, "table", "blocks_hit", 1), na("the data set has no such table yet"));
+        assert_eq!(figure(&raw, "io", "x", 1), na("the server gives no value"));
+        assert_eq!(figure(&Raw::missing("connection lost"), "db", "xact_commit", 1), na("connection lost"));
     }
 
     #[test]
@@ -237,23 +157,15 @@ mod tests {
         let first = raw("a", "null", "b").epoch();
         let mut reset = raw("a", "\"later\"", "b");
         reset.void_since(&first);
-        assert!(matches!(reset.count("db", "xact_commit", ""), Reading::Na(reason) if reason.starts_with("reset")));
-        assert!(matches!(reset.count("wal", "wal_bytes", ""), Reading::Count(_)));
+        assert!(matches!(figure(&reset, "db", "xact_commit", 1), Reading::Na(reason) if reason.starts_with("reset")));
+        assert!(matches!(figure(&reset, "wal", "wal_bytes", 1), Reading::Count(_)));
         let mut restarted = raw("z", "null", "b");
         restarted.void_since(&first);
         for group in ["db", "wal"] {
-            assert!(matches!(restarted.count(group, "xact_commit", ""), Reading::Na(_)));
+            assert!(matches!(figure(&restarted, group, "xact_commit", 1), Reading::Na(_)));
         }
         let mut same = raw("a", "null", "b");
         same.void_since(&first);
-        assert_eq!(same.count("db", "xact_commit", ""), Reading::Count(7));
-    }
-
-    #[test]
-    fn a_sum_with_an_unknown_part_is_unknown() {
-        let na = Reading::Na("absent".to_owned());
-        assert_eq!(sum([Reading::Count(1), na.clone(), Reading::Count(2)]), na);
-        assert_eq!(sum([Reading::Count(1), Reading::Count(2)]), Reading::Count(3));
-        assert_eq!(minus(Reading::Count(1), na.clone()), na);
+        assert_eq!(figure(&same, "db", "xact_commit", 1), Reading::Count(7));
     }
 }

@@ -1,9 +1,9 @@
 //! The single statement of a reading, by server version.
 //!
-//! It calls the functions below the views (`pg_stat_get_db_xact_commit` below `pg_stat_database`), because the views
-//! join catalog tables, and a collector that reads tables would change what it counts. One statement is one transaction
-//! and, from 15 on with `stats_fetch_consistency=snapshot`, one instant for all values.
+//! One statement is one transaction and, from 15 on with `stats_fetch_consistency=snapshot`, one instant for all values.
 
+use super::about::About;
+use super::tables::{self, GROUPS, Needs};
 use crate::postgres::claim::holders_json;
 
 /// The tables of the data set to sum over, by OID.
@@ -47,59 +47,40 @@ impl Relations {
     }
 }
 
-/// What a reading can query on this server.
-#[derive(Clone, Debug)]
-pub(super) struct Shape<'a> {
-    /// Major version, 13 to 18.
-    pub version: u32,
-    /// Object identifier of the database.
-    pub database: u32,
-    /// Tables of the data set.
-    pub relations: &'a Relations,
-    /// PostgreSQL schema of the data set.
-    pub pg_schema: &'a str,
-    /// Quoted schema of `pg_stat_statements`, if readable.
-    pub statements: Option<&'a str>,
-}
-
-/// The statement: one row with one JSON document of groups (`db`, `wal`, `io`, ...), keyed by the view's column names.
-pub(super) fn reading(shape: &Shape<'_>) -> String {
-    let mut groups = vec![
-        ("recovery", "pg_is_in_recovery()".to_owned()),
-        ("started", "pg_postmaster_start_time()".to_owned()),
-        (
-            "lsn",
-            "case when pg_is_in_recovery() then null \
-             else pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0') end"
-                .to_owned(),
-        ),
-        ("db", database(shape)),
-        ("bgwriter", view("pg_stat_bgwriter")),
-        ("table", tables(shape.version, &shape.relations.tables)),
-        ("size", sums("sum(pg_relation_size(o)) as bytes", &shape.relations.tables)),
-        ("index", blocks(&shape.relations.indexes)),
-        ("scan", blocks(&shape.relations.scan_tables)),
-        ("claims", holders_json(shape.pg_schema, shape.database)),
+/// The statement: one row with one JSON document of groups (`db`, `wal`, `io_data`, ...), keyed by the columns' names.
+pub(super) fn reading(about: &About) -> String {
+    let version = about.version;
+    let oids = |oids: &[u32]| oids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let relations = &about.relations;
+    let places = [
+        ("{database}", about.database.to_string()),
+        ("{tables}", oids(&relations.tables)),
+        ("{indexes}", oids(&relations.indexes)),
+        ("{scan_tables}", oids(&relations.scan_tables)),
+        ("{statements}", about.statements.clone().unwrap_or_default()),
     ];
-    if shape.version >= 14 {
-        groups.push(("wal", view("pg_stat_wal")));
+    let mut groups = vec!["'started', pg_postmaster_start_time()".to_owned()];
+    for group in GROUPS {
+        let mut columns: Vec<String> = tables::columns(group, version)
+            .into_iter()
+            .map(|name| format!("{} as {name}", group.column.replace("{}", name)))
+            .collect();
+        if columns.is_empty() || (group.needs == Needs::Statements && about.statements.is_err()) {
+            continue;
+        }
+        if !group.reset_at.is_empty() {
+            columns.push(format!("{} as stats_reset", group.reset_at));
+        }
+        let columns = columns.join(", ");
+        let from = places.iter().fold(group.from.to_owned(), |from, (place, value)| from.replace(place, value));
+        groups.push(format!("'{}', (select row_to_json(v) from (select {columns} from {from}) v)", group.name));
     }
-    if shape.version >= 16 {
-        let rows = "(select json_agg(row_to_json(v)) from pg_catalog.pg_stat_io v)";
-        groups.push(("io", rows.to_owned()));
-    }
-    if shape.version >= 17 {
-        groups.push(("checkpointer", view("pg_stat_checkpointer")));
-    }
-    if let Some(schema) = shape.statements {
-        groups.push(("statements", statements(schema, shape.database)));
-    }
-    if shape.version >= 15 {
+    groups.push(format!("'claims', {}", holders_json(&about.pg_schema, about.database)));
+    if version >= 15 {
         // Publishes this session's own work before the next reading, so that it can be subtracted.
-        groups.push(("flush", FLUSH.to_owned()));
+        groups.push(format!("'flush', {FLUSH}"));
     }
-    let pairs: Vec<String> = groups.iter().map(|(name, sql)| format!("'{name}', {sql}")).collect();
-    format!("select json_build_object({})::text", pairs.join(", "))
+    format!("{}select json_build_object({})::text", tables::io_rows(version), groups.join(", "))
 }
 
 /// Has the session publish its counters when the statement ends (15 and later).
@@ -116,78 +97,6 @@ pub(super) fn prepare_flush() -> String {
 
 /// Executes what [`prepare_flush`] prepared.
 pub(super) const EXECUTE_FLUSH: &str = "execute assay_flush";
-
-/// Every column of a view that has no join.
-fn view(name: &str) -> String {
-    format!("(select row_to_json(v) from pg_catalog.{name} v)")
-}
-
-/// `pg_stat_database` of one database.
-fn database(shape: &Shape<'_>) -> String {
-    let mut columns = vec![
-        ("numbackends", "numbackends"),
-        ("xact_commit", "xact_commit"),
-        ("xact_rollback", "xact_rollback"),
-        ("blks_fetched", "blocks_fetched"),
-        ("blks_hit", "blocks_hit"),
-        ("tup_returned", "tuples_returned"),
-        ("tup_fetched", "tuples_fetched"),
-        ("tup_inserted", "tuples_inserted"),
-        ("tup_updated", "tuples_updated"),
-        ("tup_deleted", "tuples_deleted"),
-        ("temp_files", "temp_files"),
-        ("temp_bytes", "temp_bytes"),
-        ("deadlocks", "deadlocks"),
-        ("blk_read_time", "blk_read_time"),
-        ("blk_write_time", "blk_write_time"),
-        ("stats_reset", "stat_reset_time"),
-    ];
-    if shape.version >= 14 {
-        columns.push(("active_time", "active_time"));
-        columns.push(("sessions", "sessions"));
-    }
-    let columns: Vec<String> =
-        columns.iter().map(|(name, function)| format!("pg_stat_get_db_{function}(o) as {name}")).collect();
-    format!(
-        "(select row_to_json(d) from (select {} from (select {}::oid as o) x) d)",
-        columns.join(", "),
-        shape.database
-    )
-}
-
-/// Sums of `pg_statio_user_tables` and `pg_stat_user_tables` over tables.
-fn tables(version: u32, oids: &[u32]) -> String {
-    let mut columns = BLOCKS.to_owned();
-    columns.push_str(
-        ", sum(pg_stat_get_tuples_updated(o)) as n_tup_upd, sum(pg_stat_get_tuples_hot_updated(o)) as n_tup_hot_upd, \
-         sum(pg_stat_get_dead_tuples(o)) as n_dead_tup, sum(pg_stat_get_live_tuples(o)) as n_live_tup, \
-         sum(pg_stat_get_autovacuum_count(o)) as autovacuum_count",
-    );
-    if version >= 16 {
-        columns.push_str(", sum(pg_stat_get_tuples_newpage_updated(o)) as n_tup_newpage_upd");
-    }
-    sums(&columns, oids)
-}
-
-/// Gets and hits of blocks, `pg_statio_*`.
-const BLOCKS: &str = "sum(pg_stat_get_blocks_fetched(o)) as blks_fetched, sum(pg_stat_get_blocks_hit(o)) as blks_hit";
-
-fn blocks(oids: &[u32]) -> String {
-    sums(BLOCKS, oids)
-}
-
-fn sums(columns: &str, oids: &[u32]) -> String {
-    let oids: Vec<String> = oids.iter().map(u32::to_string).collect();
-    format!("(select row_to_json(t) from (select {columns} from unnest('{{{}}}'::oid[]) o) t)", oids.join(","))
-}
-
-/// Sums of `pg_stat_statements` over a database, without the query texts, which would be read from a file.
-fn statements(schema: &str, database: u32) -> String {
-    format!(
-        "(select row_to_json(s) from (select sum(calls) as calls, sum(shared_blks_dirtied) as shared_blks_dirtied \
-         from {schema}.pg_stat_statements(false) where dbid = {database}) s)"
-    )
-}
 
 /// What every session is doing, for the activity history; reads no table either.
 pub(super) fn activity(version: u32) -> String {
