@@ -19,6 +19,7 @@ mod claim;
 mod counted;
 mod here;
 mod input;
+mod kept;
 mod looks;
 mod lost;
 mod many;

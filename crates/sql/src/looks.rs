@@ -1,7 +1,10 @@
 //! How often the collector queries the activity of a server's sessions: at every tick, or less often if a query is too
-//! expensive.
+//! expensive; and the names of the events it sees.
 
+use assay_measure::locked::locked;
 use assay_measure::snapshot::Fact;
+use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// A query may take one part in this many of the interval.
@@ -29,8 +32,21 @@ pub(crate) struct Looks {
 }
 
 impl Looks {
-    /// Whether a query is due at this tick.
-    pub(crate) fn due(&self) -> bool {
+    /// Queries if that is due at this tick; `None` if it is not, or if the query failed.
+    pub(crate) fn query<T>(&mut self, query: impl FnOnce() -> Option<T>) -> Option<T> {
+        if !self.due() {
+            return None;
+        }
+        let begun = Instant::now();
+        let found = query();
+        match &found {
+            Some(_) => self.had(begun),
+            None => self.failed(begun),
+        }
+        found
+    }
+
+    fn due(&self) -> bool {
         if self.failed.is_some_and(|since| since.elapsed() < RETRY) {
             return false;
         }
@@ -38,13 +54,13 @@ impl Looks {
     }
 
     /// The query that started at `begun` failed.
-    pub(crate) fn failed(&mut self, begun: Instant) {
+    fn failed(&mut self, begun: Instant) {
         self.failures += 1;
         self.failed = Some(begun);
     }
 
     /// The query that started at `begun` succeeded.
-    pub(crate) fn had(&mut self, begun: Instant) {
+    fn had(&mut self, begun: Instant) {
         let spent = begun.elapsed();
         self.failed = None;
         self.last = Some(begun);
@@ -79,9 +95,45 @@ impl Looks {
     }
 }
 
+/// Most event names kept: a server has up to about two thousand, but extensions can define any number.
+const NAMES_MAX: usize = 4000;
+
+/// Keeps an event's name for the life of the process.
+pub(crate) fn intern(name: String) -> &'static str {
+    static NAMES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    intern_in(&mut locked(&NAMES), name)
+}
+
+fn intern_in(names: &mut BTreeSet<&'static str>, name: String) -> &'static str {
+    if let Some(known) = names.get(name.as_str()) {
+        return known;
+    }
+    if names.len() >= NAMES_MAX {
+        return "Other:further events";
+    }
+    let name: &'static str = Box::leak(name.into_boxed_str());
+    names.insert(name);
+    name
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_is_kept_once_and_their_number_is_bounded() {
+        // Names of its own: those of the process are for the looks of the other tests.
+        let mut names = BTreeSet::new();
+        let mut intern = |name: &str| intern_in(&mut names, name.to_owned());
+        let first = intern("IO:DataFileRead");
+        assert!(std::ptr::eq(first, intern("IO:DataFileRead")));
+        for n in 1..NAMES_MAX {
+            assert_ne!(intern(&format!("Extension:e{n}")), "Other:further events");
+        }
+        assert_eq!(intern("Extension:one more"), "Other:further events");
+        assert_eq!(intern("Extension:e1"), "Extension:e1");
+        assert_eq!(intern("IO:DataFileRead"), "IO:DataFileRead");
+    }
 
     #[test]
     fn looks_that_are_too_dear_become_rarer() {

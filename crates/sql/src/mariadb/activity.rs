@@ -3,7 +3,7 @@
 //! disk from one that waits for something else. So this needs the server on this host.
 
 use super::address::Address;
-use super::conn::{Connection, MyError};
+use super::conn::Connection;
 use super::host::Host;
 use crate::looks::Looks;
 use assay_measure::locked::locked;
@@ -11,7 +11,7 @@ use assay_measure::snapshot::{Fact, WaitClass};
 use assay_run::engine::{Doing, EngineError};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Longest query, so that it does not delay the time line.
 const ANSWER_MAX: Duration = Duration::from_secs(2);
@@ -48,47 +48,36 @@ impl Activity {
             return false;
         };
         let mut state = locked(state);
-        if !state.looks.due() {
-            return false;
-        }
-        let begun = Instant::now();
-        let rows = match self.rows(&mut state) {
-            Ok(rows) => rows,
-            Err(_) => {
-                state.looks.failed(begun);
-                state.connection = None;
-                return false;
+        let State { connection, looks } = &mut *state;
+        let looked = looks.query(|| {
+            let rows = self.rows(connection)?;
+            for (session, thread) in threads {
+                let doing = sessions.get_mut((*session as usize).wrapping_sub(1));
+                if let (Some(doing), Some((command, said))) = (doing, rows.get(thread)) {
+                    *doing = translate(command, said, host.doing(*thread));
+                }
             }
-        };
-        for (session, thread) in threads {
-            let doing = sessions.get_mut((*session as usize).wrapping_sub(1));
-            if let (Some(doing), Some((command, said))) = (doing, rows.get(thread)) {
-                *doing = translate(command, said, host.doing(*thread));
-            }
-        }
-        state.looks.had(begun);
-        true
+            Some(())
+        });
+        looked.is_some()
     }
 
-    /// Command and state by thread.
-    fn rows(&self, state: &mut State) -> Result<BTreeMap<i32, (String, String)>, MyError> {
-        if state.connection.is_none() {
-            state.connection = Connection::open(&self.address).ok();
-        }
-        let Some(connection) = &mut state.connection else {
-            return Err(MyError::gone());
-        };
+    /// Command and state by thread; the connection is kept for the next query unless this one failed.
+    fn rows(&self, kept: &mut Option<Connection>) -> Option<BTreeMap<i32, (String, String)>> {
+        let mut connection = kept.take().map_or_else(|| Connection::open(&self.address), Ok).ok()?;
         let sessions = connection.product.sessions();
-        let rows = connection.rows(&format!("select tid, command, state from {sessions}"))?;
-        Ok(rows
-            .into_iter()
-            .filter_map(|row| {
-                let mut row = row.into_iter();
-                let mut next = || row.next().flatten();
-                let tid = next()?.parse().ok()?;
-                Some((tid, (next()?, next().unwrap_or_default())))
-            })
-            .collect())
+        let rows = connection.rows(&format!("select tid, command, state from {sessions}")).ok()?;
+        *kept = Some(connection);
+        Some(
+            rows.into_iter()
+                .filter_map(|row| {
+                    let mut row = row.into_iter();
+                    let mut next = || row.next().flatten();
+                    let tid = next()?.parse().ok()?;
+                    Some((tid, (next()?, next().unwrap_or_default())))
+                })
+                .collect(),
+        )
     }
 
     /// For the report: the number of samples and their cost.

@@ -49,11 +49,6 @@ impl MyError {
         }
     }
 
-    /// The error for a missing connection.
-    pub(super) fn gone() -> Self {
-        Self::Io(ErrorKind::NotConnected.into())
-    }
-
     /// A copy of the error for a later caller.
     pub(super) fn again(&self) -> Self {
         match self {

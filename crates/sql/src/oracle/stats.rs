@@ -6,9 +6,11 @@
 
 use super::address::{Address, Door};
 use super::claim;
-use super::session::{Rows, Session, Way, told};
+use super::session::{OraError, Rows, Session, Way, told};
 use super::sql::{ACTIVITY, Views};
 use crate::claim::Company;
+use crate::kept::{Kept, READING_MAX};
+use crate::looks::intern;
 use crate::published::readings;
 use crate::statistics::{CounterRow, Reader, row};
 use assay_measure::counter_catalog::*;
@@ -21,9 +23,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Longest reading, so that it does not delay the collector.
-const READING_MAX: Duration = Duration::from_secs(7);
-/// Pause before reconnecting after a lost connection.
+/// Pause after a query of session activity that failed.
 const RETRY: Duration = Duration::from_secs(5);
 /// Queries of session activity take at most one part in this many of the time.
 const LOOK_SHARE: u32 = 10;
@@ -145,12 +145,9 @@ struct Read {
 }
 
 struct State {
-    session: Option<Box<dyn Session>>,
-    /// Why there are no readings, and since when.
-    lost: Option<(String, Instant)>,
+    session: Kept<Box<dyn Session>>,
     company: Company,
     claim_ended: bool,
-    longest: Duration,
 }
 
 /// A session that queries the activity of others.
@@ -210,13 +207,7 @@ impl ServerStats {
             owner: address.data.user.clone(),
             views,
             log_block_bytes,
-            state: Mutex::new(State {
-                session: Some(session),
-                lost: None,
-                company: Company::of(claim),
-                claim_ended: false,
-                longest: Duration::ZERO,
-            }),
+            state: Mutex::new(State { session: Kept::new(session), company: Company::of(claim), claim_ended: false }),
             look: Mutex::new(Looker { session: None, next: Instant::now() }),
         })
     }
@@ -224,9 +215,7 @@ impl ServerStats {
     /// The server's cumulative counters at this instant; an unavailable value has a reason.
     pub(super) fn sample(&self) -> StatSet {
         let mut state = locked(&self.state);
-        let begun = Instant::now();
         let read = self.read(&mut state);
-        state.longest = state.longest.max(begun.elapsed());
         let value = |source: &str, name: &str, factor: u64| {
             let views = match &read {
                 Ok(views) => views,
@@ -257,43 +246,22 @@ impl ServerStats {
         set
     }
 
-    /// Takes one reading; reconnects after a lost connection.
+    /// Takes one reading; reconnects once after a lost connection.
     fn read(&self, state: &mut State) -> Result<Read, String> {
-        if let Some((why, since)) = &state.lost
-            && since.elapsed() < RETRY
-        {
-            return Err(why.clone());
-        }
-        let mut session = match state.session.take() {
-            Some(session) => session,
-            None => match self.way.open(&self.door, READING_MAX) {
-                Ok(session) => session,
-                Err(error) => return Err(lost(state, &error.to_string())),
-            },
-        };
-        let answer = read(&mut *session, self.views).and_then(|views| {
-            match claim::holders(&mut *session, &self.owner) {
-                Ok(holders) if !state.claim_ended => {
-                    state.company.note(holders.into_iter().map(|(sid, who)| (sid, format!("{who}, "))));
+        let State { session, company, claim_ended } = state;
+        let read = |session: &mut Box<dyn Session>| {
+            let views = read(&mut **session, self.views)?;
+            match claim::holders(&mut **session, &self.owner) {
+                Ok(holders) if !*claim_ended => {
+                    company.note(holders.into_iter().map(|(sid, who)| (sid, format!("{who}, "))));
                 }
                 Err(error) if error.is_fatal() => return Err(error),
                 // A user who may not see locks learns nothing about others; the rest of the reading is valid.
                 _ => {}
             }
             Ok(views)
-        });
-        match answer {
-            Ok(views) => {
-                state.session = Some(session);
-                state.lost = None;
-                Ok(views)
-            }
-            Err(error) if !error.is_fatal() => {
-                state.session = Some(session);
-                Err(error.to_string())
-            }
-            Err(error) => Err(lost(state, &error.to_string())),
-        }
+        };
+        session.read(false, || self.way.open(&self.door, READING_MAX), read, OraError::is_fatal)
     }
 
     /// What the run's sessions do, from V$SESSION; false if no query was made.
@@ -330,7 +298,7 @@ impl ServerStats {
             if let (Some(place), Some("WAITING")) = (place, state.as_deref())
                 && let Some(doing) = sessions.get_mut(place)
             {
-                *doing = Doing::Waiting { event: known(&event), class: wait_class(&class) };
+                *doing = Doing::Waiting { event: intern(event), class: wait_class(&class) };
             }
         }
         true
@@ -351,7 +319,7 @@ impl ServerStats {
 
     /// For the report: the cost of a reading, and what it covers.
     pub(super) fn facts(&self) -> Vec<Fact> {
-        let longest = locked(&self.state).longest;
+        let longest = locked(&self.state).session.longest;
         let scope = if self.views.global {
             "all instances (GV$): the counters include other databases and clients"
         } else {
@@ -361,15 +329,7 @@ impl ServerStats {
     }
 }
 
-/// Notes why there is no connection.
-fn lost(state: &mut State, why: &str) -> String {
-    let reason = format!("statistics connection lost ({why})");
-    state.lost = Some((reason.clone(), Instant::now()));
-    state.session = None;
-    reason
-}
-
-fn read(session: &mut dyn Session, views: Views) -> Result<Read, super::session::OraError> {
+fn read(session: &mut dyn Session, views: Views) -> Result<Read, OraError> {
     let mut rows = |sql: String| session.rows(&sql, &[]);
     Ok(Read {
         statistics: numbers(rows(views.statistics())?),
@@ -396,28 +356,24 @@ pub(super) fn wait_class(name: &str) -> WaitClass {
     }
 }
 
-/// Interns an event name; the server has about two thousand.
-fn known(event: &str) -> &'static str {
-    static NAMES: Mutex<BTreeMap<String, &'static str>> = Mutex::new(BTreeMap::new());
-    let mut names = locked(&NAMES);
-    if let Some(name) = names.get(event) {
-        return name;
-    }
-    let name: &'static str = Box::leak(event.to_owned().into_boxed_str());
-    names.insert(event.to_owned(), name);
-    name
+/// A column of a row as text; empty if there is none.
+fn text(row: &[Option<String>], at: usize) -> &str {
+    row.get(at).and_then(Option::as_deref).unwrap_or_default()
+}
+
+/// A column of a row as a number.
+fn number(row: &[Option<String>], at: usize) -> u64 {
+    whole(text(row, at)).unwrap_or(0)
 }
 
 /// Events of V$SYSTEM_EVENT: the foreground's, and the remainder of all for the background.
 fn events(set: &mut StatSet, rows: &Rows) {
     for row in rows {
-        let text = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
-        let number = |at: usize| whole(text(at)).unwrap_or(0);
-        let class = wait_class(text(1));
-        let (all, all_us) = (number(2), number(4));
-        let (foreground, foreground_us) = (number(5).min(all), number(6).min(all_us));
+        let class = wait_class(text(row, 1));
+        let (all, all_us) = (number(row, 2), number(row, 4));
+        let (foreground, foreground_us) = (number(row, 5).min(all), number(row, 6).min(all_us));
         // Sleeping between two statements is not a wait.
-        if text(0).is_empty() || class == WaitClass::Idle {
+        if text(row, 0).is_empty() || class == WaitClass::Idle {
             continue;
         }
         let parts = [
@@ -426,7 +382,7 @@ fn events(set: &mut StatSet, rows: &Rows) {
         ];
         for (actor, waits, us) in parts {
             set.timed.push(TimedReading {
-                name: text(0).to_owned(),
+                name: text(row, 0).to_owned(),
                 class,
                 actor,
                 waits: Reading::Count(waits),
@@ -442,12 +398,11 @@ fn events(set: &mut StatSet, rows: &Rows) {
 fn buckets(set: &mut StatSet, rows: &Rows) {
     let mut events: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
     for row in rows {
-        let text = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
-        let (Some(below), Some(waits)) = (whole(text(1)), whole(text(2))) else {
+        let (Some(below), Some(waits)) = (whole(text(row, 1)), whole(text(row, 2))) else {
             continue;
         };
         let place = (below.max(1).next_power_of_two().ilog2() as usize).min(BUCKETS - 1);
-        events.entry(text(0)).or_insert_with(|| vec![0; BUCKETS])[place] += waits;
+        events.entry(text(row, 0)).or_insert_with(|| vec![0; BUCKETS])[place] += waits;
     }
     set.buckets = events
         .into_iter()
@@ -458,19 +413,17 @@ fn buckets(set: &mut StatSet, rows: &Rows) {
 /// I/O by function; bytes are in whole MiB.
 fn functions(set: &mut StatSet, rows: &Rows) {
     for row in rows {
-        let text = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
-        let number = |at: usize| whole(text(at)).unwrap_or(0);
         set.io.push(IoReading {
-            function: text(0).to_owned(),
+            function: text(row, 0).to_owned(),
             file_type: "all files".to_owned(),
-            small_read_requests: number(1),
-            large_read_requests: number(2),
-            read_bytes: number(3).saturating_mul(MIB),
-            small_write_requests: number(4),
-            large_write_requests: number(5),
-            write_bytes: number(6).saturating_mul(MIB),
-            waits: number(7),
-            wait_ns: number(8).saturating_mul(1_000_000),
+            small_read_requests: number(row, 1),
+            large_read_requests: number(row, 2),
+            read_bytes: number(row, 3).saturating_mul(MIB),
+            small_write_requests: number(row, 4),
+            large_write_requests: number(row, 5),
+            write_bytes: number(row, 6).saturating_mul(MIB),
+            waits: number(row, 7),
+            wait_ns: number(row, 8).saturating_mul(1_000_000),
             na: BTreeMap::new(),
         });
     }

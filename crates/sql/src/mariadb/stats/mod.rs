@@ -14,6 +14,7 @@ use super::claim;
 use super::conn::{Connection, MyError, told};
 use super::server::Server;
 use crate::claim::Company;
+use crate::kept::{Kept, READING_MAX};
 use crate::published::readings;
 use crate::statistics::Reader;
 use assay_measure::counter_catalog;
@@ -22,26 +23,18 @@ use assay_measure::snapshot::{Fact, Reading, StatSet};
 use assay_run::engine::{EngineError, Remarks};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
-use std::time::{Duration, Instant};
 use tables::{COUNTERS, EVENTS, GAUGES, TOTALS};
 pub(super) use timing::INSTRUMENT;
 use timing::Timing;
 
-/// Longest reading, so that it does not delay the collector.
-const READING_MAX: Duration = Duration::from_secs(7);
-/// Pause before reconnecting after a lost connection.
-const RETRY: Duration = Duration::from_secs(1);
 /// What a total has in addition to its part, by the name of the total; never falls.
 type Rests = BTreeMap<&'static str, u64>;
 
 struct State {
     rests: Rests,
-    connection: Option<Connection>,
-    /// Why there are no readings, and since when.
-    lost: Option<(String, Instant)>,
+    connection: Kept<Connection>,
     company: Company,
     claim_ended: bool,
-    longest: Duration,
 }
 
 /// Reads the server's counters.
@@ -86,11 +79,9 @@ impl ServerStats {
             timing,
             state: Mutex::new(State {
                 rests: Rests::new(),
-                connection: Some(connection),
-                lost: None,
+                connection: Kept::new(connection),
                 company: Company::of(claim),
                 claim_ended: false,
-                longest: Duration::ZERO,
             }),
         })
     }
@@ -98,9 +89,7 @@ impl ServerStats {
     /// The server's cumulative counters at this instant; an unavailable value has a reason.
     pub(super) fn sample(&self) -> (StatSet, Beside) {
         let mut state = self.lock();
-        let begun = Instant::now();
         let mut raw = self.reading(&mut state);
-        state.longest = state.longest.max(begun.elapsed());
         if let Ok(raw) = &mut raw {
             self.keep_totals(&mut state.rests, &mut raw.status);
         }
@@ -157,40 +146,16 @@ impl ServerStats {
 
     /// Takes one reading; reconnects once after a lost connection.
     fn reading(&self, state: &mut State) -> Result<Raw, String> {
-        for _ in 0..2 {
-            if state.connection.is_none() {
-                if let Some((why, since)) = &state.lost
-                    && since.elapsed() < RETRY
-                {
-                    return Err(why.clone());
-                }
-                match Connection::open(&self.address.brief(READING_MAX)) {
-                    Ok(connection) => state.connection = Some(connection),
-                    Err(error) => return Err(lost(state, &error.to_string())),
-                }
+        let State { connection, company, claim_ended, .. } = state;
+        let read = |connection: &mut Connection| {
+            let raw = read(connection, &self.timing)?;
+            if !*claim_ended {
+                let holders = claim::runs(connection, &self.address.database)?;
+                company.note(holders.into_iter().map(|id| (id, String::new())));
             }
-            let Some(connection) = &mut state.connection else {
-                continue;
-            };
-            let read = read(connection, &self.timing).and_then(|raw| {
-                if !state.claim_ended {
-                    let holders = claim::runs(connection, &self.address.database)?;
-                    state.company.note(holders.into_iter().map(|id| (id, String::new())));
-                }
-                Ok(raw)
-            });
-            match read {
-                Ok(raw) => return Ok(raw),
-                Err(error) if !error.is_fatal() => return Err(error.to_string()),
-                Err(error) => {
-                    state.connection = None;
-                    if state.lost.is_some() {
-                        return Err(lost(state, &error.to_string()));
-                    }
-                }
-            }
-        }
-        Err(lost(state, "it was lost repeatedly"))
+            Ok(raw)
+        };
+        connection.read(false, || Connection::open(&self.address.brief(READING_MAX)), read, MyError::is_fatal)
     }
 
     /// Notes that the claim is about to be released.
@@ -207,7 +172,7 @@ impl ServerStats {
 
     /// For the report: the cost of a reading.
     pub(super) fn facts(&self) -> Vec<Fact> {
-        let longest = self.lock().longest;
+        let longest = self.lock().connection.longest;
         let scope = "the whole server: its counters include other databases and clients";
         let mut facts = readings("status, threads and monitor", longest, scope);
         facts.push(Fact::new("io_timing_achieved", self.timing.told()));
@@ -217,13 +182,6 @@ impl ServerStats {
     fn lock(&self) -> MutexGuard<'_, State> {
         locked(&self.state)
     }
-}
-
-/// Notes why there is no connection.
-fn lost(state: &mut State, why: &str) -> String {
-    let reason = format!("statistics connection lost ({why})");
-    state.lost = Some((reason.clone(), Instant::now()));
-    reason
 }
 
 /// Reads everything at one instant.

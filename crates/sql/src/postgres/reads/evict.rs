@@ -1,7 +1,8 @@
 //! `EVICT`: makes the reads of a test reach the device.
 
 use super::cgroup::{self, Confined};
-use super::files::{DataDirectory, Relation, Segments, literal};
+use super::files::{DataDirectory, Relation, Segments};
+use crate::postgres::layout::literal;
 use crate::postgres::wire::Connection;
 use assay_measure::config::Settings;
 use assay_measure::snapshot::Fact;
@@ -166,11 +167,9 @@ fn refused(mode: &str, why: impl std::fmt::Display) -> EngineError {
     EngineError::Unusable(format!("EVICT={mode}: {why}"))
 }
 
-/// First value of the first row.
+/// A value that the server must give.
 fn value(connection: &mut Connection, sql: &str) -> Result<String, String> {
-    let rows = connection.query(sql).map_err(|error| error.to_string())?.rows;
-    let first = rows.into_iter().next().and_then(|row| row.into_iter().next());
-    first.flatten().ok_or_else(|| "no answer".to_owned())
+    super::first(connection, sql).map_err(|error| error.to_string())?.ok_or_else(|| "no answer".to_owned())
 }
 
 fn direct(ground: &mut Ground<'_>) -> Result<String, EngineError> {

@@ -1,6 +1,7 @@
 //! The files of a data set: data directory, tablespaces, every segment of our relations; and how much of them is in the
 //! kernel's page cache.
 
+use crate::postgres::layout::literal;
 use crate::postgres::wire::{Connection, PgError};
 use assay_run::owned;
 use rustix::fs::Advice;
@@ -26,11 +27,6 @@ pub(super) struct Asked {
     pub(super) tablespaces: Vec<PathBuf>,
     /// Tables and their indexes in the schema of the data set.
     pub(super) relations: Vec<Relation>,
-}
-
-/// A text as an SQL literal.
-pub(super) fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }
 
 impl Asked {
@@ -289,10 +285,5 @@ mod tests {
             reach,
         };
         assert_eq!(data.inside("pg_tblspc/16400/PG_15/5/77"), dir.path().join("root/mnt/fast/PG_15/5/77"));
-    }
-
-    #[test]
-    fn quotes_are_doubled() {
-        assert_eq!(literal("o'clock"), "'o''clock'");
     }
 }

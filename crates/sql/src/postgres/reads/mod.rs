@@ -187,9 +187,13 @@ impl TrueReads {
 
 /// A setting of the server; empty if its version has no such setting.
 fn setting(connection: &mut Connection, name: &str) -> Result<String, PgError> {
-    let rows = connection.query(&format!("select current_setting('{name}', true)"))?.rows;
-    let first = rows.into_iter().next().and_then(|row| row.into_iter().next());
-    Ok(first.flatten().unwrap_or_default())
+    Ok(first(connection, &format!("select current_setting('{name}', true)"))?.unwrap_or_default())
+}
+
+/// First value of the first row.
+fn first(connection: &mut Connection, sql: &str) -> Result<Option<String>, PgError> {
+    let rows = connection.query(sql)?.rows;
+    Ok(rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten())
 }
 
 fn facts(whereabouts: &Whereabouts, directory: Option<&DataDirectory>, modes: &[Mode]) -> Vec<Fact> {

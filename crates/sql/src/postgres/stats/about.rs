@@ -2,6 +2,7 @@
 
 use super::sql::{self, Relations};
 use super::tables::Needs;
+use crate::postgres::layout::{literal, quote};
 use crate::postgres::wire::{Connection, PgError};
 use crate::published::Published;
 use assay_measure::config::Settings;
@@ -209,7 +210,7 @@ impl About {
 }
 
 fn switches(connection: &mut Connection, ask: Ask<'_>) -> Result<BTreeMap<&'static str, Switch>, PgError> {
-    let names: Vec<String> = SWITCHES.iter().map(|name| sql::literal(name)).collect();
+    let names: Vec<String> = SWITCHES.iter().map(|name| literal(name)).collect();
     let rows = ask(
         connection,
         &format!(
@@ -274,7 +275,7 @@ fn statements(connection: &mut Connection, ask: Ask<'_>) -> Result<Result<String
     let Some(Some(schema)) = found.first().and_then(|row| row.first()) else {
         return Ok(Err("disabled: extension pg_stat_statements is not in this database".to_owned()));
     };
-    let schema = sql::identifier(schema);
+    let schema = quote(schema);
     let trial = format!("select count(calls) from {schema}.pg_stat_statements(false)");
     match ask(connection, &trial) {
         Ok(_) => Ok(Ok(schema)),

@@ -2,7 +2,7 @@
 
 use super::classes;
 use super::{OwnWork, collector, sql};
-use crate::looks::Looks;
+use crate::looks::{Looks, intern};
 use crate::postgres::conninfo::ConnectOptions;
 use crate::postgres::own::PINNED;
 use crate::postgres::wire::{Connection, PgError, Prepared};
@@ -13,7 +13,6 @@ use assay_run::engine::{Doing, EngineError};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Instant;
 
 /// Backend pids by session number, from 1.
 pub(in crate::postgres) type Pids = Box<dyn Fn() -> Vec<(u32, i32)> + Send + Sync>;
@@ -86,19 +85,10 @@ impl Activity {
     /// false if no sample was taken, because none is due or it failed.
     pub(in crate::postgres) fn look(&self, sessions: &mut [Doing]) -> bool {
         let mut state = self.lock();
-        if !state.looks.due() {
+        let State { session, looks } = &mut *state;
+        let Some(rows) = looks.query(|| self.rows(session)) else {
             return false;
-        }
-        let begun = Instant::now();
-        let rows = match self.rows(&mut state) {
-            Ok(rows) => rows,
-            Err(_) => {
-                state.looks.failed(begun);
-                state.session = None;
-                return false;
-            }
         };
-        state.looks.had(begun);
         drop(state);
         let by_pid: BTreeMap<i32, &Row> = rows.iter().map(|row| (row.0, row)).collect();
         for (session, pid) in (self.pids)() {
@@ -110,25 +100,23 @@ impl Activity {
         true
     }
 
-    fn rows(&self, state: &mut State) -> Result<Vec<Row>, PgError> {
-        if state.session.is_none() {
-            state.session = Some(self.connect()?);
-        }
-        let Some(session) = &mut state.session else {
-            return Ok(Vec::new());
-        };
+    /// What the server shows; the session is kept for the next query unless this one failed.
+    fn rows(&self, kept: &mut Option<Session>) -> Option<Vec<Row>> {
+        let mut session = kept.take().map_or_else(|| self.connect(), Ok).ok()?;
         let mut rows = Vec::new();
         let text =
             |value: &Option<&[u8]>| value.map_or_else(String::new, |bytes| String::from_utf8_lossy(bytes).into_owned());
-        session.connection.execute(&session.look, &[], &mut |values| {
+        let read = session.connection.execute(&session.look, &[], &mut |values| {
             if let [Some(pid), state, kind, event, ..] = values
                 && let Ok(pid) = (*pid).try_into()
             {
                 rows.push((i32::from_be_bytes(pid), text(state), text(kind), text(event)));
             }
-        })?;
+        });
+        read.ok()?;
         self.own.note();
-        Ok(rows)
+        *kept = Some(session);
+        Some(rows)
     }
 
     /// For the report: the number of samples and their cost.
@@ -145,10 +133,10 @@ fn translate(state: &str, kind: &str, event: &str) -> Doing {
         // The statement has not arrived yet, or the answer is on its way.
         ("idle" | "idle in transaction" | "idle in transaction (aborted)", _) | (_, "Client") => {
             let event = if kind == "Client" { event } else { "ClientRead" };
-            Doing::Waiting { event: classes::intern("Client", event), class: WaitClass::Network }
+            Doing::Waiting { event: intern(format!("Client:{event}")), class: WaitClass::Network }
         }
         (_, "") => Doing::OnCpu,
-        (_, kind) => Doing::Waiting { event: classes::intern(kind, event), class: classes::class(kind, event) },
+        (_, kind) => Doing::Waiting { event: intern(format!("{kind}:{event}")), class: classes::class(kind, event) },
     }
 }
 

@@ -1,13 +1,6 @@
-//! Wait classes of PostgreSQL's wait events, and interned event names.
+//! Wait classes of PostgreSQL's wait events.
 
-use assay_measure::locked::locked;
 use assay_measure::snapshot::WaitClass;
-use std::sync::Mutex;
-
-/// Most names kept, since extensions can define any number.
-const NAMES_MAX: usize = 400;
-/// Name for all further events.
-const FURTHER: &str = "Other:further events";
 
 /// Wait events to report under the names that the views use for them: event = wait events, in every spelling.
 pub(super) const WAITS: &str = "\
@@ -45,26 +38,6 @@ pub(super) fn class(kind: &str, event: &str) -> WaitClass {
         "Timeout" if event == "pgsleep" => WaitClass::Idle,
         _ => WaitClass::Other,
     }
-}
-
-/// Interns `Type:Event` for the life of the process; there are a few dozen.
-pub(super) fn intern(kind: &str, event: &str) -> &'static str {
-    static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
-    let mut names = locked(&NAMES);
-    intern_in(&mut names, kind, event)
-}
-
-fn intern_in(names: &mut Vec<&'static str>, kind: &str, event: &str) -> &'static str {
-    let known = names.iter().find(|known| known.split_once(':').is_some_and(|(of, name)| of == kind && name == event));
-    if let Some(known) = known {
-        return known;
-    }
-    if names.len() >= NAMES_MAX {
-        return FURTHER;
-    }
-    let name: &'static str = Box::leak(format!("{kind}:{event}").into_boxed_str());
-    names.push(name);
-    name
 }
 
 #[cfg(test)]
@@ -106,21 +79,5 @@ mod tests {
         ] {
             assert_eq!(class(kind, event), expected, "{kind}:{event}");
         }
-    }
-
-    #[test]
-    fn a_name_is_kept_once_and_their_number_is_bounded() {
-        // Names of its own: those of the process are for the looks of the other tests.
-        let mut names = Vec::new();
-        let mut intern = |kind: &str, event: &str| intern_in(&mut names, kind, event);
-        let first = intern("IO", "DataFileRead");
-        assert_eq!(first, "IO:DataFileRead");
-        assert!(std::ptr::eq(first, intern("IO", "DataFileRead")));
-        for n in 1..NAMES_MAX {
-            assert_ne!(intern("Extension", &format!("e{n}")), FURTHER);
-        }
-        assert_eq!(intern("Extension", "one more"), FURTHER);
-        assert_eq!(intern("Extension", "e1"), "Extension:e1");
-        assert_eq!(intern("IO", "DataFileRead"), "IO:DataFileRead");
     }
 }

@@ -21,6 +21,7 @@ use super::growth::{Sizes, Watched};
 use super::own::PINNED;
 use super::wire::{Connection, PgError, Prepared};
 use crate::claim::Company;
+use crate::kept::{Kept, READING_MAX};
 use crate::statistics::Reader;
 use about::About;
 use assay_measure::counter_catalog;
@@ -30,20 +31,15 @@ use assay_run::engine::{EngineError, Remarks};
 use raw::{Epoch, Raw};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tables::{GROUPS, Needs};
 
 /// The server cancels a longer reading, so that it does not delay the collector.
 const STATEMENT_TIMEOUT: &str = "5s";
-/// Longest wait for a reading or a login; a healthy server has answered by then.
-const READING_MAX: Duration = Duration::from_secs(7);
 /// 13 and 14: a session publishes its counters at most twice a second (`PGSTAT_STAT_INTERVAL`); plus a margin.
 const PUBLISHED: Duration = Duration::from_millis(550);
 /// 13 and 14 may serve statistics that are half a second old, and their collector must receive a request first.
 const PUBLISHED_LATE: Duration = Duration::from_millis(700);
-/// Pause before reconnecting after a lost connection.
-const RETRY: Duration = Duration::from_secs(1);
-
 /// Transactions and statements of all our connections in the tested database.
 #[derive(Debug, Default)]
 pub(super) struct OwnWork {
@@ -70,9 +66,7 @@ struct Session {
 
 #[derive(Debug)]
 struct State {
-    session: Option<Session>,
-    /// Why there are no readings, and since when.
-    lost: Option<(String, Instant)>,
+    session: Kept<Session>,
     first: Option<Epoch>,
     /// The highest number of commits reported so far.
     commits: u64,
@@ -80,9 +74,6 @@ struct State {
     company: Option<Company>,
     /// Growth of the tables.
     growth: Watched,
-    /// Duration of the last and the longest reading.
-    last: Duration,
-    longest: Duration,
 }
 
 #[derive(Debug)]
@@ -126,14 +117,11 @@ impl ServerStats {
             own,
             flush_refused: AtomicBool::new(false),
             state: Mutex::new(State {
-                session: Some(session),
-                lost: None,
+                session: Kept::new(session),
                 first: None,
                 commits: 0,
                 company: None,
                 growth: Watched::default(),
-                last: Duration::ZERO,
-                longest: Duration::ZERO,
             }),
         };
         if stats.about.version < 15 {
@@ -148,15 +136,12 @@ impl ServerStats {
     /// The server's cumulative counters at this instant; an unavailable value has a reason.
     pub(super) fn sample(&self) -> StatSet {
         let mut state = self.lock();
-        let begun = Instant::now();
         // Count our own work before the statement starts: what is published later is not in its result.
         let own = self.own.count();
         let mut raw = self.read(&mut state);
         if let (Some(company), Some(claims)) = (&mut state.company, raw.part("claims")) {
             company.note(holders_of(claims));
         }
-        state.last = begun.elapsed();
-        state.longest = state.longest.max(state.last);
         match &mut state.first {
             Some(first) => {
                 // Before the first count, 13 and 14 have no start time; later versions show one only after a reset.
@@ -190,51 +175,17 @@ impl ServerStats {
             *commits = state.commits.max(*commits);
             state.commits = *commits;
         }
-        let reading_ns = u64::try_from(state.last.as_nanos()).unwrap_or(u64::MAX);
+        let reading_ns = u64::try_from(state.session.last.as_nanos()).unwrap_or(u64::MAX);
         set.gauges.insert("statistics_reading_ns".to_owned(), reading_ns);
         set
     }
 
-    /// Takes one reading; reconnects once after a lost connection.
+    /// Takes one reading; reconnects once after a lost connection, but not at the end of a run.
     fn read(&self, state: &mut State) -> Raw {
-        let begun = Instant::now();
-        for _ in 0..2 {
-            if state.session.is_none() {
-                let waiting = state.lost.as_ref().filter(|(_, since)| since.elapsed() < RETRY);
-                if let Some((reason, _)) = waiting {
-                    return Raw::missing(reason);
-                }
-                // At the end of a run, do not wait for another login.
-                if let Some((reason, _)) = &state.lost
-                    && self.options.patience.hurries()
-                {
-                    return Raw::missing(reason);
-                }
-                match self.reopen() {
-                    Ok(session) => state.session = Some(session),
-                    Err(error) => return lost(state, &error),
-                }
-            }
-            let Some(session) = &mut state.session else {
-                continue;
-            };
-            match session.read() {
-                Ok(text) => {
-                    self.own.note();
-                    return Raw::parse(&text).unwrap_or_else(|reason| Raw::missing(&reason));
-                }
-                // A refused statement rolls back its transaction; the connection stays usable.
-                Err(error) if !error.is_fatal() => return Raw::missing(&error.to_string()),
-                Err(error) => {
-                    state.session = None;
-                    // A server that was silent for so long would not accept a login either.
-                    if state.lost.is_some() || begun.elapsed() >= READING_MAX {
-                        return lost(state, &error);
-                    }
-                }
-            }
-        }
-        Raw::missing("connection lost")
+        let hurries = self.options.patience.hurries();
+        let read = |session: &mut Session| session.read().inspect(|_| self.own.note());
+        let text = state.session.read(hurries, || self.reopen(), read, PgError::is_fatal);
+        text.and_then(|text| Raw::parse(&text)).unwrap_or_else(|reason| Raw::missing(&reason))
     }
 
     /// Notes which server process holds the claim on the data set; from now on every reading checks who else is there.
@@ -336,8 +287,8 @@ impl ServerStats {
                 "statistics_reading",
                 format!(
                     "last {:.1} ms, longest so far {:.1} ms",
-                    state.last.as_secs_f64() * 1e3,
-                    state.longest.as_secs_f64() * 1e3
+                    state.session.last.as_secs_f64() * 1e3,
+                    state.session.longest.as_secs_f64() * 1e3
                 ),
             ),
         ] {
@@ -345,14 +296,6 @@ impl ServerStats {
         }
         facts
     }
-}
-
-/// Notes why there is no connection.
-fn lost(state: &mut State, error: &PgError) -> Raw {
-    let reason = format!("statistics connection lost ({error})");
-    let raw = Raw::missing(&reason);
-    state.lost = Some((reason, Instant::now()));
-    raw
 }
 
 impl Session {

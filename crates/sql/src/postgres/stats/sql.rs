@@ -5,6 +5,7 @@
 use super::about::About;
 use super::tables::{self, GROUPS, Needs};
 use crate::postgres::claim::holders_json;
+use crate::postgres::layout::literal;
 
 /// The tables of the data set to sum over, by OID.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,15 +106,4 @@ pub(super) fn activity(version: u32) -> String {
         "select pid, coalesce(state, ''), coalesce(wait_event_type, ''), coalesce(wait_event, ''){flush} \
          from pg_catalog.pg_stat_get_activity(null) where backend_type = 'client backend'"
     )
-}
-
-/// A text as an SQL literal.
-pub(super) fn literal(text: &str) -> String {
-    let escaped = text.replace('\'', "''").replace('\\', "\\\\");
-    format!(" E'{escaped}'")
-}
-
-/// A name as an SQL identifier.
-pub(super) fn identifier(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
