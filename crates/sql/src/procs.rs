@@ -13,10 +13,16 @@ use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard};
 
+/// Tolerance between two clocks of one host, s: the kernel counts from boot, and the time of day may have been set
+/// since.
+const SAME_INSTANT_S: f64 = 3.0;
+/// Evidence that a process is the server of a connection.
+pub(crate) const LISTENS: &str = "it listens on the socket of this connection (SO_PEERCRED)";
 /// Number of attempts at a reading during which a process ended.
 const TRIES: u32 = 4;
 
@@ -44,22 +50,12 @@ impl Io {
         })
     }
 
-    fn plus(self, other: Self) -> Self {
+    fn with(self, other: Self, both: fn(u64, u64) -> u64) -> Self {
         Self {
-            call_bytes: self.call_bytes + other.call_bytes,
-            calls: self.calls + other.calls,
-            device_bytes: self.device_bytes + other.device_bytes,
-            dirtied_bytes: self.dirtied_bytes + other.dirtied_bytes,
-        }
-    }
-
-    /// Keeps counters from falling: a process that one reading missed is in the next.
-    fn at_least(self, before: Self) -> Self {
-        Self {
-            call_bytes: self.call_bytes.max(before.call_bytes),
-            calls: self.calls.max(before.calls),
-            device_bytes: self.device_bytes.max(before.device_bytes),
-            dirtied_bytes: self.dirtied_bytes.max(before.dirtied_bytes),
+            call_bytes: both(self.call_bytes, other.call_bytes),
+            calls: both(self.calls, other.calls),
+            device_bytes: both(self.device_bytes, other.device_bytes),
+            dirtied_bytes: both(self.dirtied_bytes, other.dirtied_bytes),
         }
     }
 }
@@ -177,13 +173,9 @@ impl ProcReader {
         fs::read_to_string(self.proc.join(pid.to_string()).join(file))
     }
 
-    /// Reads everything now; `ours` are this run's sessions by the server's process numbers.
-    pub(crate) fn sample(&self, ours: &[i32]) -> Sum {
-        self.sample_beside(ours, &[])
-    }
-
-    /// The same for a server that reports which threads serve `others`.
-    pub(crate) fn sample_beside(&self, ours: &[i32], others: &[i32]) -> Sum {
+    /// Reads everything now; `ours` are this run's sessions by the server's process or thread numbers, `others` those of
+    /// other clients where the server reports them.
+    pub(crate) fn sample(&self, ours: &[i32], others: &[i32]) -> Sum {
         let mut state = self.state();
         let io = self.io(&mut state);
         let processes = self.processes();
@@ -208,7 +200,7 @@ impl ProcReader {
     /// The first process and its children, or its threads.
     pub(crate) fn processes(&self) -> Vec<i32> {
         if let Parts::Threads = self.parts {
-            return pids(&self.proc.join(format!("{}/task", self.first)));
+            return pids(&self.shown());
         }
         let mut all = vec![self.first];
         all.extend(children(&self.proc, self.first));
@@ -261,7 +253,7 @@ impl ProcReader {
             let mut ended = false;
             for child in children(&self.proc, self.first) {
                 match self.io_of(child) {
-                    Ok(io) => sum = sum.plus(io),
+                    Ok(io) => sum = sum.with(io, u64::saturating_add),
                     Err(_) if !self.proc.join(child.to_string()).exists() => ended = true,
                     Err(reason) => return Err(reason),
                 }
@@ -270,7 +262,8 @@ impl ProcReader {
                 break;
             }
         }
-        state.io = sum.at_least(state.io);
+        // A process that one reading missed is in the next: counters do not fall.
+        state.io = sum.with(state.io, u64::max);
         Ok(state.io)
     }
 
@@ -364,6 +357,18 @@ pub(crate) fn start_s(proc: &Path, pid: i32) -> Option<f64> {
     Some(boot_s + start_ticks(proc, pid)? as f64 / ticks_per_s)
 }
 
+/// Whether a process started when its server says, s since 1970.
+pub(crate) fn started_at(proc: &Path, pid: i32, said: Option<f64>) -> bool {
+    start_s(proc, pid).zip(said).is_some_and(|(seen, said)| (seen - said).abs() <= SAME_INSTANT_S)
+}
+
+/// Whether a path that leads through a process shows another file than the same path here: the process has its own mount
+/// namespace.
+pub(crate) fn is_other_file(through: &Path, path: &Path) -> bool {
+    let file = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
+    file(through).is_some_and(|seen| file(path) != Some(seen))
+}
+
 /// Number of the process in its innermost PID namespace.
 pub(crate) fn inner_pid(proc: &Path, pid: i32) -> Option<i32> {
     let text = fs::read_to_string(proc.join(format!("{pid}/status"))).ok()?;
@@ -411,7 +416,7 @@ mod tests {
         process(proc, 102, &io(30), "900 40 1", "server: me db [local] idle");
         process(proc, 103, &io(4), "11 3 1", "server: you db 10.0.0.1(5) idle");
         let reader = ProcReader::new(proc, 100, writers());
-        let first = reader.sample(&[102]);
+        let first = reader.sample(&[102], &[]);
         let sum = first.io.expect("readable");
         assert_eq!((sum.device_bytes, sum.call_bytes), (1234, 2468));
         assert_eq!((sum.calls, sum.dirtied_bytes), (12, 360));
@@ -422,13 +427,13 @@ mod tests {
         // 102 ends and is reaped: its bytes move to the first process, its CPU stays known.
         fs::remove_dir_all(proc.join("102")).unwrap();
         process(proc, 100, &io(1030), "60 1 1", "/usr/bin/server -D /data");
-        let second = reader.sample(&[102]);
+        let second = reader.sample(&[102], &[]);
         assert_eq!(second.io.expect("readable").device_bytes, 1234);
         assert_eq!((second.ours.used_ns, second.background.used_ns), (900, 130));
 
         // One that is not yet reaped, but gone from the list: the total does not fall.
         fs::remove_dir_all(proc.join("103")).unwrap();
-        assert_eq!(reader.sample(&[]).io.expect("readable").device_bytes, 1234);
+        assert_eq!(reader.sample(&[], &[]).io.expect("readable").device_bytes, 1234);
     }
 
     #[test]
@@ -437,13 +442,13 @@ mod tests {
         process(dir.path(), 100, &io(0), "1 0 1", "server");
         process(dir.path(), 102, &io(0), "500 9 1", "server: me db [local] idle");
         let reader = ProcReader::new(dir.path(), 100, writers());
-        assert_eq!(reader.sample(&[]).other.used_ns, 500);
-        let told = reader.sample(&[102]);
+        assert_eq!(reader.sample(&[], &[]).other.used_ns, 500);
+        let told = reader.sample(&[102], &[]);
         assert_eq!((told.ours.used_ns, told.other.used_ns), (500, 0));
         process(dir.path(), 102, &io(0), "800 9 1", "server: me db [local] idle");
         reader.last_look(102);
         fs::remove_dir_all(dir.path().join("102")).unwrap();
-        assert_eq!(reader.sample(&[102]).ours.used_ns, 800);
+        assert_eq!(reader.sample(&[102], &[]).ours.used_ns, 800);
     }
 
     #[test]
@@ -455,7 +460,7 @@ mod tests {
             process(&tasks, tid, "", cpu, "");
         }
         let reader = ProcReader::threads(dir.path(), 100);
-        let sum = reader.sample_beside(&[102], &[103]);
+        let sum = reader.sample(&[102], &[103]);
         assert_eq!(sum.io.expect("readable").device_bytes, 1000);
         assert_eq!((sum.ours.used_ns, sum.ours.delay_ns), (900, 40));
         assert_eq!((sum.background.used_ns, sum.other.used_ns), (120, 11));
@@ -465,7 +470,7 @@ mod tests {
     #[test]
     fn processes_that_are_gone_say_so() {
         let dir = tempfile::tempdir().unwrap();
-        let sum = ProcReader::new(dir.path(), 100, writers()).sample(&[]);
+        let sum = ProcReader::new(dir.path(), 100, writers()).sample(&[], &[]);
         assert!(sum.io.is_err_and(|reason| reason.starts_with("absent")));
     }
 

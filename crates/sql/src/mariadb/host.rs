@@ -6,7 +6,7 @@
 
 use super::conn::{Connection, told};
 use crate::here;
-use crate::procs::{self, ProcReader, start_s};
+use crate::procs::{self, ProcReader};
 use assay_measure::counter_catalog;
 use assay_measure::snapshot::{Fact, Reading, StatSet};
 use assay_run::engine::EngineError;
@@ -14,8 +14,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const PROC: &str = "/proc";
-/// Tolerance between two clocks of one host, s.
-const SAME_INSTANT_S: f64 = 3.0;
 /// Names of a server's program.
 const NAMES: [&str; 2] = ["mariadbd", "mysqld"];
 
@@ -110,7 +108,7 @@ impl Host {
             return;
         };
         let clients = others.as_deref().unwrap_or_default();
-        let sum = reader.sample_beside(ours, clients);
+        let sum = reader.sample(ours, clients);
         let pooled = self.pooled.as_ref();
         sum.put(into, pooled, pooled.or(others.as_ref().err()));
         let mut calls = sum.io(|io| io.call_bytes);
@@ -146,11 +144,7 @@ impl Host {
 fn reach(proc: &Path, pid: i32, path: &Path) -> PathBuf {
     let inside = proc.join(format!("{pid}/root"));
     let inside = inside.join(path.strip_prefix("/").unwrap_or(path));
-    let file = |path: &Path| {
-        use std::os::unix::fs::MetadataExt;
-        fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
-    };
-    if file(&inside).is_some() && file(&inside) != file(path) { inside } else { path.to_path_buf() }
+    if procs::is_other_file(&inside, path) { inside } else { path.to_path_buf() }
 }
 
 /// The server's process here, and the evidence for it.
@@ -176,10 +170,9 @@ fn find(proc: &Path, claims: &Claims) -> Result<(i32, String), String> {
         seen = true;
         let mut proofs = Vec::new();
         if claims.listener == Some(pid) {
-            proofs.push("it listens on the socket of this connection (SO_PEERCRED)");
+            proofs.push(procs::LISTENS);
         }
-        let started = start_s(proc, pid).zip(claims.started_s);
-        if started.is_some_and(|(seen, said)| (seen - said).abs() <= SAME_INSTANT_S) {
+        if procs::started_at(proc, pid, claims.started_s) {
             proofs.push("its start time matches what the server reports");
         }
         if !proofs.is_empty() {
@@ -202,6 +195,7 @@ fn find(proc: &Path, claims: &Claims) -> Result<(i32, String), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::procs::start_s;
 
     /// A fake `/proc` with one server: process 100, thread 200 of it, which it calls 7.
     fn tree(name: &str) -> tempfile::TempDir {

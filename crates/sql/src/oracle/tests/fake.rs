@@ -72,7 +72,8 @@ pub(in super::super) struct Db {
     /// Sessions that said who they are.
     named: Vec<u32>,
     snapshots: u64,
-    plan_of: String,
+    /// The statement that each session explained: its plan table is its own.
+    plan_of: BTreeMap<u32, String>,
 }
 
 #[derive(Default)]
@@ -509,7 +510,7 @@ impl Session for FakeSession {
             return Ok(rows);
         }
         if let Some(explained) = statement.strip_prefix("explain plan set statement_id = 'assay' for ") {
-            explained.clone_into(&mut db.plan_of);
+            db.plan_of.insert(self.sid, explained.to_owned());
             return Ok(0);
         }
         if statement == sql::NAME_SESSION {
@@ -573,7 +574,7 @@ impl Session for FakeSession {
                 Ok(db.claims.iter().map(holder).collect())
             }
             sql::PARAMETERS | sql::CACHES => Ok(instance(&db, statement)),
-            sql::PLAN => Ok(plan(&db)),
+            sql::PLAN => Ok(plan(&db, self.sid)),
             sql::COLUMNS_OF | sql::TABLE_IS | sql::INDEXES_OF | sql::SEGMENT => Ok(dictionary(&db, statement, &table)),
             sql::ACTIVITY => {
                 let waits = |sid: &u32| row(&[&sid.to_string(), "WAITING", "db file sequential read", "User I/O"]);

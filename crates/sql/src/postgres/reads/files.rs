@@ -99,9 +99,8 @@ pub(super) fn data_directory(proc: &Path, postmaster: i32, told: Option<&Path>) 
         (None, Some(cwd)) => (cwd.clone(), "working directory of the postmaster"),
         (None, None) => (option()?, "option -D of the postmaster"),
     };
-    let file = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
     let through = own.join("cwd");
-    if file(&through).is_some() && file(&through) != file(&path) {
+    if crate::procs::is_other_file(&through, &path) {
         // The same path is another file here: the server has its own mount namespace.
         return Some(DataDirectory { path, source, root: own.join("root"), reach: through });
     }

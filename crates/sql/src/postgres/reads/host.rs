@@ -6,13 +6,9 @@
 //! both must have started when the server says.
 
 use crate::postgres::wire::{Connection, PgError};
-use crate::procs::{self, start_s};
+use crate::procs;
 use std::fs;
 use std::path::Path;
-
-/// Tolerance between two clocks of one host, s: the kernel counts from boot, and the time of day may have been set
-/// since.
-const SAME_INSTANT_S: f64 = 3.0;
 
 /// Where the server runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,18 +69,14 @@ pub(super) fn find(proc: &Path, claims: &Claims) -> Whereabouts {
     }
     // The number is usually the same on both sides; in its own PID namespace the server counts differently.
     let direct = judge(proc, claims, claims.backend);
-    if let Ok(here) = direct {
-        return Whereabouts::Here(here);
-    }
-    let inside = procs::pids(proc)
-        .into_iter()
-        .filter(|pid| *pid != claims.backend)
-        .filter(|pid| procs::inner_pid(proc, *pid) == Some(claims.backend))
-        .find_map(|pid| judge(proc, claims, pid).ok());
-    match (inside, direct) {
-        (Some(here), _) => Whereabouts::Here(here),
-        (None, Err(reason)) => Whereabouts::Unknown(reason),
-        (None, Ok(here)) => Whereabouts::Here(here),
+    let inside = || {
+        let others = procs::pids(proc).into_iter().filter(|pid| *pid != claims.backend);
+        let mut ours = others.filter(|pid| procs::inner_pid(proc, *pid) == Some(claims.backend));
+        ours.find_map(|pid| judge(proc, claims, pid).ok())
+    };
+    match direct.or_else(|reason| inside().ok_or(reason)) {
+        Ok(here) => Whereabouts::Here(here),
+        Err(reason) => Whereabouts::Unknown(reason),
     }
 }
 
@@ -101,16 +93,13 @@ fn judge(proc: &Path, claims: &Claims, pid: i32) -> Result<Here, String> {
     };
     let mut proofs = Vec::new();
     if claims.listener == Some(postmaster) {
-        proofs.push("it listens on the socket of this connection (SO_PEERCRED)".to_owned());
+        proofs.push(procs::LISTENS.to_owned());
     }
     if let Some(port) = claims.port.filter(|port| title.contains(&format!("({port})"))) {
         proofs.push(format!("the title of the session's process names the port {port} of this connection"));
     }
-    let started = |pid: i32, said: Option<f64>| {
-        let seen = start_s(proc, pid)?;
-        Some((seen - said?).abs() <= SAME_INSTANT_S)
-    };
-    if started(postmaster, claims.server_start_s) == Some(true) && started(pid, claims.backend_start_s) == Some(true) {
+    let started = |pid, said| procs::started_at(proc, pid, said);
+    if started(postmaster, claims.server_start_s) && started(pid, claims.backend_start_s) {
         proofs.push("both start times match what the server reports".to_owned());
     }
     if proofs.is_empty() {
@@ -128,6 +117,7 @@ fn judge(proc: &Path, claims: &Claims, pid: i32) -> Result<Here, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::procs::start_s;
 
     /// A fake `/proc` with one server (process 100) and one session (process 200, inside it 7).
     fn tree(title: &str) -> tempfile::TempDir {

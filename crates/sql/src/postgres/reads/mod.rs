@@ -150,7 +150,7 @@ impl TrueReads {
             here::unseen(into);
             return;
         };
-        let sum = reader.sample(ours);
+        let sum = reader.sample(ours, &[]);
         sum.put(into, None, None);
         // No view or file shows how long the server's own processes were active.
         into.put(counter_catalog::BACKGROUND_TIME, Reading::Na("unknowable".to_owned()), SOURCE);

@@ -306,7 +306,7 @@ impl Session {
         }
         connection.query(&settings)?;
         own.note();
-        let reading = connection.prepare(&sql::reading(about), &[])?;
+        let reading = connection.prepare(&raw::statement(about), &[])?;
         own.note();
         Ok(Self { connection, reading })
     }

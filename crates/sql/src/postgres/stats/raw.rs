@@ -1,9 +1,49 @@
 //! One reading as the server returned it, with the reasons that make parts of it unusable.
 
-use super::tables::{GROUPS, Group};
+use super::about::About;
+use super::sql::FLUSH;
+use super::tables::{self, GROUPS, Group, Needs};
+use crate::postgres::claim::holders_json;
 use assay_measure::snapshot::Reading;
 use serde_json::Value;
 use std::collections::BTreeMap;
+
+/// The statement of a reading: one row with one JSON document of groups (`db`, `wal`, `io_data`, ...), keyed by the columns' names.
+/// It is one transaction and, from 15 on with `stats_fetch_consistency=snapshot`, one instant for all values.
+pub(super) fn statement(about: &About) -> String {
+    let version = about.version;
+    let oids = |oids: &[u32]| oids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    let relations = &about.relations;
+    let places = [
+        ("{database}", about.database.to_string()),
+        ("{tables}", oids(&relations.tables)),
+        ("{indexes}", oids(&relations.indexes)),
+        ("{scan_tables}", oids(&relations.scan_tables)),
+        ("{statements}", about.statements.clone().unwrap_or_default()),
+    ];
+    let mut groups = vec!["'started', pg_postmaster_start_time()".to_owned()];
+    for group in GROUPS {
+        let mut columns: Vec<String> = tables::columns(group, version)
+            .into_iter()
+            .map(|name| format!("{} as {name}", group.column.replace("{}", name)))
+            .collect();
+        if columns.is_empty() || (group.needs == Needs::Statements && about.statements.is_err()) {
+            continue;
+        }
+        if !group.reset_at.is_empty() {
+            columns.push(format!("{} as stats_reset", group.reset_at));
+        }
+        let columns = columns.join(", ");
+        let from = places.iter().fold(group.from.to_owned(), |from, (place, value)| from.replace(place, value));
+        groups.push(format!("'{}', (select row_to_json(v) from (select {columns} from {from}) v)", group.name));
+    }
+    groups.push(format!("'claims', {}", holders_json(&about.pg_schema, about.database)));
+    if version >= 15 {
+        // Publishes this session's own work before the next reading, so that it can be subtracted.
+        groups.push(format!("'flush', {FLUSH}"));
+    }
+    format!("{}select json_build_object({})::text", tables::io_rows(version), groups.join(", "))
+}
 
 /// One reading.
 #[derive(Clone, Debug)]

@@ -1,10 +1,5 @@
-//! The single statement of a reading, by server version.
-//!
-//! One statement is one transaction and, from 15 on with `stats_fetch_consistency=snapshot`, one instant for all values.
+//! The tables that readings are about, and statements beside the readings.
 
-use super::about::About;
-use super::tables::{self, GROUPS, Needs};
-use crate::postgres::claim::holders_json;
 use crate::postgres::layout::literal;
 
 /// The tables of the data set to sum over, by OID.
@@ -48,47 +43,11 @@ impl Relations {
     }
 }
 
-/// The statement: one row with one JSON document of groups (`db`, `wal`, `io_data`, ...), keyed by the columns' names.
-pub(super) fn reading(about: &About) -> String {
-    let version = about.version;
-    let oids = |oids: &[u32]| oids.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    let relations = &about.relations;
-    let places = [
-        ("{database}", about.database.to_string()),
-        ("{tables}", oids(&relations.tables)),
-        ("{indexes}", oids(&relations.indexes)),
-        ("{scan_tables}", oids(&relations.scan_tables)),
-        ("{statements}", about.statements.clone().unwrap_or_default()),
-    ];
-    let mut groups = vec!["'started', pg_postmaster_start_time()".to_owned()];
-    for group in GROUPS {
-        let mut columns: Vec<String> = tables::columns(group, version)
-            .into_iter()
-            .map(|name| format!("{} as {name}", group.column.replace("{}", name)))
-            .collect();
-        if columns.is_empty() || (group.needs == Needs::Statements && about.statements.is_err()) {
-            continue;
-        }
-        if !group.reset_at.is_empty() {
-            columns.push(format!("{} as stats_reset", group.reset_at));
-        }
-        let columns = columns.join(", ");
-        let from = places.iter().fold(group.from.to_owned(), |from, (place, value)| from.replace(place, value));
-        groups.push(format!("'{}', (select row_to_json(v) from (select {columns} from {from}) v)", group.name));
-    }
-    groups.push(format!("'claims', {}", holders_json(&about.pg_schema, about.database)));
-    if version >= 15 {
-        // Publishes this session's own work before the next reading, so that it can be subtracted.
-        groups.push(format!("'flush', {FLUSH}"));
-    }
-    format!("{}select json_build_object({})::text", tables::io_rows(version), groups.join(", "))
-}
-
 /// Has the session publish its counters when the statement ends (15 and later).
 ///
 /// A session that has counted only transactions does not publish even when forced; one table scan makes it publish.
 /// This catalog table has no pages unless foreign tables exist, so scanning it reads no block.
-const FLUSH: &str = "pg_stat_force_next_flush()::text || (select count(*) from pg_catalog.pg_foreign_table)";
+pub(super) const FLUSH: &str = "pg_stat_force_next_flush()::text || (select count(*) from pg_catalog.pg_foreign_table)";
 
 /// Prepares [`FLUSH`] separately in a session of the run: planning reads the table's empty index, which counts as a
 /// block get that must not be among the run's.

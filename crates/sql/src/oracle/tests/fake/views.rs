@@ -111,11 +111,12 @@ pub(super) fn instance(db: &Db, statement: &str) -> Rows {
     ]
 }
 
-pub(super) fn plan(db: &Db) -> Rows {
-    let (table, is_scan) = if db.plan_of.starts_with("update") {
-        (word_after(&db.plan_of, "*/ "), false)
+pub(super) fn plan(db: &Db, sid: u32) -> Rows {
+    let explained = db.plan_of.get(&sid).map_or("", String::as_str);
+    let (table, is_scan) = if explained.starts_with("update") {
+        (word_after(explained, "*/ "), false)
     } else {
-        (word_after(&db.plan_of, " from "), !db.plan_of.contains("between"))
+        (word_after(explained, " from "), !explained.contains("between"))
     };
     let upper = table.to_ascii_uppercase();
     let index = db.tables.get(table).and_then(|table| table.index.clone());
