@@ -206,7 +206,16 @@ impl OrdersInfo {
         match (broken.is_empty(), all) {
             (false, _) => format!("The data set is not consistent: {}.", broken.join("; ")),
             (true, 0) => format!("The data set was not checked: n/a ({}).", self.known.unchecked),
-            (true, _) => format!("{} of {all} checks hold, none fails.", self.verdicts(HOLDS).len()),
+            (true, _) if self.verdicts(HOLDS).len() == all => format!("All {all} checks hold."),
+            (true, _) => {
+                let mut open = self.known.checks.iter().filter(|one| one.verdict != HOLDS);
+                let first = open.next().map_or_else(String::new, |one| format!("{}: {}", one.id, one.found));
+                format!(
+                    "Not known to be consistent: {} of {all} checks hold, {} have no verdict ({first}).",
+                    self.verdicts(HOLDS).len(),
+                    1 + open.count()
+                )
+            }
         }
     }
 }

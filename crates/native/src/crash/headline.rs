@@ -4,7 +4,7 @@ use super::{RecoveryInfo, RecoveryStep};
 use assay_measure::cpu;
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next};
 use assay_measure::record::{Figure, Record};
-use assay_measure::units::fixed;
+use assay_measure::units::{fixed, thousands};
 
 /// The headline of kills.
 pub(super) fn of(record: &Record, info: &RecoveryInfo) -> Headline {
@@ -20,6 +20,7 @@ pub(super) fn of(record: &Record, info: &RecoveryInfo) -> Headline {
             info.sessions_count
         ),
         rows: vec![
+            HeadlineLine::of("Commits", vec![], &kept(info)),
             line("Rate", &longest(|step| &step.old_commits_per_s), "commits/s before the kill"),
             line("Restart", &longest(|step| &step.first_commit_s), "s from the restart to the first commit (longest)"),
         ],
@@ -32,6 +33,14 @@ pub(super) fn of(record: &Record, info: &RecoveryInfo) -> Headline {
             "measures the cost of the same commits without a failure",
         )],
     }
+}
+
+/// How many acknowledged commits the restarts found.
+fn kept(info: &RecoveryInfo) -> String {
+    let sum = |get: fn(&RecoveryStep) -> u64| info.steps.iter().map(get).sum::<u64>();
+    let (lost, all) = (sum(|step| step.lost_count), sum(|step| step.acknowledged_count));
+    let promise = if info.commit_mode == "none" { " (COMMIT_MODE=none promises none)" } else { "" };
+    format!("{} of {} acknowledged commits lost{promise}", thousands(lost), thousands(all))
 }
 
 /// A restart is short where little log lies behind the checkpoint.
