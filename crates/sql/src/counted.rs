@@ -18,17 +18,14 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    /// Counts an operation that the server performed and committed by itself; `None` means it failed.
-    pub(crate) fn sliced(&mut self, op: &Op, rows: Option<u64>) {
-        let Some(rows) = rows else {
-            self.rollbacks += 1;
-            return;
-        };
+    /// Counts a completed operation.
+    #[inline]
+    pub(crate) fn done(&mut self, op: &Op, rows: u64) {
         self.visited += rows;
-        match op {
-            Op::Update { .. } => {
+        match *op {
+            Op::Update { commit, .. } => {
                 self.changed += rows;
-                self.commits += 1;
+                self.commits += u64::from(commit);
             }
             Op::Scan { .. } => self.scans += 1,
             Op::Select { .. } | Op::Call { .. } => {}

@@ -2,8 +2,8 @@
 //!
 //! `slob` manages SLOB's data set and `orders` that of order entry. `claim` locks a data set, `marked` describes its
 //! marker, `wanted` plans a load, `checked` collects what a check finds, and `threads` runs loaders side by side.
-//! `blocking` drives sessions that wait for each answer, `pipelined` sessions that send and receive in two steps;
-//! `many` waits for several of them at once, and `slices` times a loop inside the server. [`temp`] starts and keeps
+//! `session` is a session of the SLOB method, `pipelined` drives the sessions of a thread in two steps, `many` waits for
+//! several of them at once, `slices` times a loop inside the server, and `running` is what a run holds besides. [`temp`] starts and keeps
 //! throw-away servers, and `place` says where a server is. [`patience`] bounds the time an answer may take, and
 //! `patient` enforces that on sockets. `reach`, `tls` and `stream` connect to a server, `input` buffers what it sends,
 //! `certificate` reads its certificate, and `turns` limits the connect rate. `looks` decides how often to query session
@@ -12,7 +12,6 @@
 //! counters, and `lost` formats errors of sessions that cannot continue.
 #![forbid(unsafe_code)]
 
-mod blocking;
 mod certificate;
 mod checked;
 mod claim;
@@ -36,6 +35,8 @@ pub mod postgres;
 mod procs;
 mod published;
 mod reach;
+mod running;
+mod session;
 mod slices;
 mod slob;
 mod statistics;

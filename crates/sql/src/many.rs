@@ -65,9 +65,9 @@ impl<T: Talks> Many<T> {
         Ok(many)
     }
 
-    /// The request a session waits for.
-    pub(crate) fn waits_for(&self, tag: usize) -> Option<T::Asked> {
-        self.asked[tag]
+    /// The request a session waits for; from now on nobody waits for its answer.
+    pub(crate) fn forget(&mut self, tag: usize) -> Option<T::Asked> {
+        self.asked[tag].take()
     }
 
     /// Whether a session waits for an answer.

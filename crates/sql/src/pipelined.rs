@@ -4,72 +4,32 @@
 //! all and takes answers as they arrive: a thread switch for each answer would cost the client more than everything
 //! else it does.
 
-use crate::counted::Counted;
 use crate::lost::lost;
 use crate::many::{Many, Talks};
 use crate::patience::Patience;
-use crate::slices::Pace;
-use crate::watch::{Backends, Cancel};
+use crate::running::{Attachment, OnServer};
 use assay_measure::clock::Clock;
 use assay_measure::snapshot::StatSet;
-use assay_run::engine::{
-    Assignment, Completion, Driver, EngineError, Op, OpError, Outcome, Slice, SliceDone, Submit, Tag,
-};
+use assay_run::engine::{Completion, Driver, EngineError, Op, OpError, Outcome, Slice, SliceDone, Submit, Tag};
 use std::time::Duration;
 
-/// What the sessions of a run share.
-pub(crate) trait Base: Sized {
-    type Session: Pipelined<Self>;
-    /// State of a session under LOOP=server.
-    type Sliced;
-    type Token: Cancel;
-
-    fn clock(&self) -> &Clock;
-
-    fn patience(&self) -> &Patience;
-
-    fn backends(&self) -> &Backends<Self::Token>;
-
-    /// Number of columns an update changes.
-    fn columns(&self) -> usize;
-
-    /// Reads the kernel's counters of this session while its server process still exists.
-    fn last_look(&self, number: u32);
-
-    fn open(&self, number: u32, home: u32) -> Result<Self::Session, EngineError>;
-
-    /// `None` without LOOP=server.
-    fn slices(&self, session: &mut Self::Session, home: u32) -> Result<Option<Self::Sliced>, EngineError>;
-
-    fn pace(sliced: &Self::Sliced) -> &Pace;
-
-    fn slice(
-        &self,
-        session: &mut Self::Session,
-        sliced: &mut Self::Sliced,
-        slice: Slice<'_>,
-    ) -> Result<SliceDone, EngineError>;
-
-    /// Has the server publish the session's counters, on servers that do so on request.
-    fn publish(&self, _session: &mut Self::Session) {}
-}
-
 /// A session that sends a request and takes its answer in two steps.
-pub(crate) trait Pipelined<B>: Talks {
+pub(crate) trait TwoStep: Talks {
+    /// What the sessions of a run share.
+    type Run: OnServer;
+
     fn number(&self) -> u32;
 
     /// Why the session cannot continue.
     fn lost(&self) -> Option<&str>;
 
-    fn counted(&mut self) -> &mut Counted;
-
     /// Sends the first request of an operation.
-    fn ask(&mut self, base: &B, op: &Op) -> Result<Self::Asked, OpError>;
+    fn ask(&mut self, run: &Self::Run, op: &Op) -> Result<Self::Asked, OpError>;
 
     /// Performs one operation, from request to answer, and returns the number of rows it touched.
     #[inline]
-    fn perform(&mut self, base: &B, op: &Op) -> Result<u64, OpError> {
-        let asked = self.ask(base, op)?;
+    fn perform(&mut self, run: &Self::Run, op: &Op) -> Result<u64, OpError> {
+        let asked = self.ask(run, op)?;
         loop {
             if let Some(rows) = self.answer(asked)? {
                 return Ok(rows);
@@ -77,35 +37,49 @@ pub(crate) trait Pipelined<B>: Talks {
         }
     }
 
-    /// Commits the updates that COMMIT_EVERY left uncommitted.
-    fn end_transaction(&mut self);
+    /// Operations of a slice that the server performs by itself; 0 if it performs none (LOOP=client).
+    fn slice_ops(&self) -> usize {
+        0
+    }
 
-    /// Asks the server to cancel the current statement; returns whether the server can be reached.
-    fn cancel(&self, base: &B) -> bool;
+    /// Has the server perform a slice.
+    fn slice(&mut self, _run: &Self::Run, _clock: &Clock, _slice: Slice<'_>) -> Result<SliceDone, OpError> {
+        Err(OpError::not_ours())
+    }
 
-    /// Logs off.
-    fn close(&mut self);
+    /// Has the server publish the session's counters, on servers that do so on request.
+    fn publish(&mut self, _run: &Self::Run) {}
+
+    /// Adds the session's counts to those of the others.
+    fn count(&self, run: &Self::Run, into: &mut StatSet);
+
+    /// Called after the last operation.
+    fn leave(&mut self) {}
+
+    /// Logs off, once; an abandoned run leaves a request unanswered.
+    fn close(&mut self, run: &Self::Run, unanswered: Option<Self::Asked>);
 }
 
-pub(crate) struct Pipeline<'a, B: Base> {
-    base: &'a B,
-    sessions: Vec<B::Session>,
-    /// With LOOP=server: the state of each session.
-    sliced: Vec<B::Sliced>,
+/// The sessions of one thread.
+pub(crate) struct Pipeline<'a, S: TwoStep> {
+    run: &'a S::Run,
+    sessions: Vec<S>,
     /// Waits for several sessions at once.
-    many: Option<Many<B::Session>>,
+    many: Option<Many<S>>,
 }
 
-impl<'a, B: Base> Pipeline<'a, B> {
-    pub(crate) fn open(base: &'a B, assignment: &Assignment) -> Result<Self, EngineError> {
+impl<'a, S: TwoStep> Pipeline<'a, S> {
+    pub(crate) fn open(
+        run: &'a S::Run,
+        sessions: impl Iterator<Item = Result<S, EngineError>>,
+    ) -> Result<Self, EngineError> {
         // If opening fails below, the drop logs off the sessions opened so far.
-        let mut driver = Self { base, sessions: Vec::new(), sliced: Vec::new(), many: None };
-        for (number, home) in &assignment.sessions {
-            let mut session = base.open(*number, *home)?;
-            driver.sliced.extend(base.slices(&mut session, *home)?);
-            driver.sessions.push(session);
+        let mut driver = Self { run, sessions: Vec::new(), many: None };
+        for session in sessions {
+            driver.sessions.push(session?);
         }
-        if driver.sessions.len() > 1 && driver.sliced.is_empty() {
+        let shared = driver.sessions.len() > 1 && driver.slice_ops() == 0;
+        if shared && driver.sessions.iter().all(|session| session.socket().is_some()) {
             driver.many = Some(Many::open(&driver.sessions)?);
         }
         Ok(driver)
@@ -116,42 +90,48 @@ impl<'a, B: Base> Pipeline<'a, B> {
         lost(&self.sessions, |one| (one.number(), one.lost()))
     }
 
+    fn clock(&self) -> &'a Clock {
+        &self.run.on().running().clock
+    }
+
     /// Logs off. First cancels a statement still under way after an abandoned run: nobody waits for it, and the server
     /// would notice the closed connection only after it.
     fn log_off(&mut self) {
-        let mut answers = !self.base.patience().is_over();
+        let backends = &self.run.on().running().backends;
+        let mut answers = !self.run.on().patience().is_some_and(Patience::is_over);
         for (tag, session) in self.sessions.iter_mut().enumerate() {
-            let is_busy = self.many.as_ref().is_some_and(|many| many.waits(tag));
-            if is_busy && answers {
+            let unanswered = self.many.as_mut().and_then(|many| many.forget(tag));
+            if unanswered.is_some() && answers {
                 // A lost server has nothing to cancel, and a frozen one is asked only once.
-                answers = session.cancel(self.base);
+                answers = backends.cancel(session.number());
             }
-            session.close();
-            self.base.backends().closed(session.number());
+            session.close(self.run, unanswered);
+            backends.closed(session.number());
         }
     }
 }
 
-impl<B: Base> Driver for Pipeline<'_, B> {
+impl<S: TwoStep> Driver for Pipeline<'_, S> {
     #[inline]
     fn submit(&mut self, tag: Tag, op: &Op, _start_ns: u64) -> Submit {
         let session = &mut self.sessions[tag as usize];
         let result = match &mut self.many {
-            Some(many) => match session.ask(self.base, op).and_then(|asked| many.asked(tag, session, asked)) {
+            Some(many) => match session.ask(self.run, op).and_then(|asked| many.asked(tag, session, asked)) {
                 Ok(None) => return Submit::Queued,
                 Ok(Some(rows)) => Ok(rows),
                 Err(error) => Err(error),
             },
-            None => session.perform(self.base, op),
+            None => session.perform(self.run, op),
         };
-        Submit::Done(Outcome { end_ns: self.base.clock().now_ns(), result })
+        Submit::Done(Outcome { end_ns: self.clock().now_ns(), result })
     }
 
     /// A single session never queues anything: this only reports whether the thread can continue.
     fn reap(&mut self, timeout: Duration, out: &mut Vec<Completion>) -> Result<(), EngineError> {
         self.lost()?;
+        let clock = self.clock();
         match &mut self.many {
-            Some(many) => many.reap(&mut self.sessions, self.base.clock(), timeout, out),
+            Some(many) => many.reap(&mut self.sessions, clock, timeout, out),
             None => Ok(()),
         }
     }
@@ -162,48 +142,78 @@ impl<B: Base> Driver for Pipeline<'_, B> {
     }
 
     fn slice_ops(&self) -> usize {
-        self.sliced.iter().map(|sliced| B::pace(sliced).ops).max().unwrap_or(0)
+        self.sessions.iter().map(S::slice_ops).max().unwrap_or(0)
     }
 
     fn perform(&mut self, slice: Slice<'_>) -> Result<SliceDone, EngineError> {
-        let (tag, ops) = (slice.tag as usize, slice.ops);
-        let session = &mut self.sessions[tag];
-        let done = self.base.slice(session, &mut self.sliced[tag], slice)?;
-        for (op, outcome) in ops.iter().zip(&done.outcomes) {
-            let rows = outcome.result.as_ref().ok().copied();
-            session.counted().sliced(op, rows);
-        }
-        Ok(done)
+        let clock = self.clock();
+        let begin_ns = clock.now_ns();
+        let done = self.sessions[slice.tag as usize].slice(self.run, clock, slice);
+        Ok(done.unwrap_or_else(|failed| {
+            let end_ns = clock.now_ns();
+            SliceDone { begin_ns, outcomes: vec![Outcome { end_ns, result: Err(failed) }], end_ns }
+        }))
     }
 
     fn stats(&mut self, into: &mut StatSet) {
         for (tag, session) in self.sessions.iter_mut().enumerate() {
             // Publish the session's counters before the reading that follows this mark.
             if !self.many.as_ref().is_some_and(|many| many.waits(tag)) {
-                self.base.publish(session);
+                session.publish(self.run);
             }
-            session.counted().add_to(into, self.base.columns());
+            session.count(self.run, into);
         }
     }
 
     fn leave(&mut self, tag: Tag) {
-        self.sessions[tag as usize].end_transaction();
-        self.base.backends().leaves();
+        self.sessions[tag as usize].leave();
+        self.run.on().running().backends.leaves();
     }
 
     fn finish(&mut self) -> Result<(), EngineError> {
-        self.lost()?;
-        for session in &self.sessions {
-            self.base.last_look(session.number());
+        let going = self.lost();
+        if going.is_ok() {
+            let on = self.run.on();
+            let pid = |session: &S| on.running().backends.pid(session.number());
+            self.sessions.iter().filter_map(pid).for_each(|pid| on.last_look(pid));
         }
         self.log_off();
-        Ok(())
+        going
     }
 }
 
 /// Sessions log off however the thread ends.
-impl<B: Base> Drop for Pipeline<'_, B> {
+impl<S: TwoStep> Drop for Pipeline<'_, S> {
     fn drop(&mut self) {
         self.log_off();
+    }
+}
+
+/// Number of threads for so many sessions; `asked` is DRIVER_THREADS, 0 lets assay choose.
+///
+/// If there are fewer CPUs than sessions, one thread serves many: taking the available answers one after the other
+/// costs less than a thread switch for each. One thread per CPU keeps all CPUs busy; fewer threads did not (one thread
+/// for 8 sessions left 14 % of two CPUs idle). Sessions that block need one thread each.
+pub(crate) fn threads((blocks, asked): (bool, usize), sessions: usize, cpus: usize) -> usize {
+    match (blocks, asked) {
+        (true, _) => sessions,
+        (false, 0) => sessions.min(cpus),
+        (false, asked) => asked.min(sessions),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::threads;
+
+    #[test]
+    fn sessions_share_threads_where_not_each_can_have_a_cpu() {
+        assert_eq!(threads((false, 0), 2, 2), 2);
+        assert_eq!(threads((false, 0), 3, 2), 2);
+        assert_eq!(threads((false, 0), 64, 16), 16);
+        assert_eq!(threads((false, 0), 64, 1), 1);
+        assert_eq!(threads((false, 4), 64, 2), 4);
+        assert_eq!(threads((false, 4), 2, 2), 2);
+        assert_eq!(threads((true, 4), 64, 2), 64);
     }
 }

@@ -3,8 +3,9 @@
 //! The server reports its clock at the end of each operation. assay maps those times between its own two, so that a
 //! slow network does not count as operation time. Each database encodes and runs a slice in its own way.
 
-use assay_measure::clock::Ns;
-use assay_run::engine::{EngineError, Op, OpError, Outcome, SliceDone};
+use crate::session::Failed;
+use assay_measure::clock::{Clock, Ns};
+use assay_run::engine::{EngineError, Op, OpError, Outcome, Slice, SliceDone};
 use assay_run::plan::Plan;
 
 /// Operations in the first slice.
@@ -32,24 +33,46 @@ pub(crate) fn refuse_unfit(plan: &Plan) -> Result<(), EngineError> {
     }
 }
 
-/// The error for another workload's operation in a slice.
-pub(crate) fn foreign() -> EngineError {
-    EngineError::Usage(OpError::not_ours().text)
-}
+/// Operation codes; codes for the hot schema follow.
+const SELECT: u8 = 0;
+const UPDATE: u8 = 1;
+const SCAN: u8 = 2;
+pub(crate) const HOT: u8 = 3;
 
-/// Whether an operation is in the hot schema instead of the session's own.
+/// The code of an operation, and its first key, for a session whose own schema is `home`.
 ///
 /// # Errors
-/// The operation is in neither schema.
-pub(crate) fn is_hot(op: &Op, home: u32) -> Result<bool, EngineError> {
-    let schema = match *op {
-        Op::Select { schema, .. } | Op::Update { schema, .. } | Op::Scan { schema } => schema,
-        Op::Call { .. } => return Err(foreign()),
+/// The operation is in another schema, or another workload's.
+pub(crate) fn encoded(op: &Op, home: u32) -> Result<(u8, u64), EngineError> {
+    let (code, schema, first_key) = match *op {
+        Op::Select { schema, first_key, .. } => (SELECT, schema, first_key),
+        Op::Update { schema, first_key, .. } => (UPDATE, schema, first_key),
+        Op::Scan { schema } => (SCAN, schema, 0),
+        Op::Call { .. } => return Err(EngineError::Usage(OpError::not_ours().text)),
     };
     match schema {
-        schema if schema == home => Ok(false),
-        1 => Ok(true),
+        schema if schema == home => Ok((code, first_key)),
+        1 => Ok((HOT + code, first_key)),
         _ => Err(EngineError::Unusable(format!("an operation of schema {schema} in a session of schema {home}"))),
+    }
+}
+
+/// What one turn of a server's loop performs, by the code in `variable`, without operations that the plan never
+/// requests; `words` are a server's statements for a schema: select, update, scan.
+pub(crate) fn turn(plan: &Plan, home: u32, variable: &str, words: [&dyn Fn(u32) -> String; 3]) -> String {
+    let wanted = [plan.update_pct < 100 && plan.scan_pct < 100, plan.update_pct > 0, plan.scan_pct > 0];
+    let hot = (plan.hot_schema_frequency > 0 && home != 1).then_some((HOT, 1));
+    let mut kinds = Vec::new();
+    for (base, schema) in [Some((SELECT, home)), hot].into_iter().flatten() {
+        let wanted = (base..).zip(words).zip(wanted).filter(|(_, wanted)| *wanted);
+        kinds.extend(wanted.map(|((code, words), _)| (code, words(schema))));
+    }
+    match kinds.as_slice() {
+        [(_, only)] => only.clone(),
+        several => {
+            let cases: Vec<String> = several.iter().map(|(code, sql)| format!("when {code} then {sql}")).collect();
+            format!("case {variable} {} end case;", cases.join(" "))
+        }
     }
 }
 
@@ -113,9 +136,17 @@ impl Pace {
         until_ns.saturating_sub(sent_ns + self.overhead_ns / 2).min(self.longest_ns)
     }
 
-    /// The result of a slice that failed as a whole.
-    pub(crate) fn nothing_done(failed: OpError, begin_ns: Ns, end_ns: Ns) -> SliceDone {
-        SliceDone { begin_ns, outcomes: vec![Outcome { end_ns, result: Err(failed) }], end_ns }
+    /// Performs a slice: `ask` has the server work for so many us.
+    pub(crate) fn performed(
+        &mut self,
+        clock: &Clock,
+        slice: &Slice<'_>,
+        ask: impl FnOnce(u64) -> Result<Answer, Failed>,
+    ) -> Result<SliceDone, Failed> {
+        let sent_ns = clock.now_ns();
+        let answer = ask(self.left_ns(sent_ns, slice.until_ns) / NS_PER_US)?;
+        let times = (sent_ns, clock.now_ns());
+        Ok(self.timed(slice.ops.len(), times, answer))
     }
 
     /// Maps the server's times between our two. The time of the call beyond its operations is split evenly between

@@ -83,6 +83,12 @@ impl<T: Cancel> Backends<T> {
         (1..=self.pids.len() as u32).filter_map(|session| Some((session, self.pid(session)?))).collect()
     }
 
+    /// Cancels the statement of session `session` (from 1); returns whether the server can be reached.
+    pub(crate) fn cancel(&self, session: u32) -> bool {
+        let token = locked(&self.tokens)[session as usize - 1].clone();
+        token.is_none_or(|token| token.cancel().is_ok())
+    }
+
     fn cancel_all(&self) {
         self.cancelled.store(true, Ordering::Release);
         let tokens: Vec<T> = locked(&self.tokens).iter().flatten().cloned().collect();

@@ -1,5 +1,5 @@
-//! What every run holds on a server besides its sessions: the claim, the readers of the instance's counters and of
-//! session activity, repositories, and the thread that cancels abandoned statements.
+//! What a run holds on a server besides its sessions: the claim, the readers of the instance's counters and of session
+//! activity, and repositories.
 
 use super::address::{Address, Door};
 use super::claim::Claim;
@@ -8,10 +8,8 @@ use super::server::Instance;
 use super::session::{Bind, Id, Session, Way, told};
 use super::sql::{self, Views};
 use super::stats::ServerStats;
-use crate::orders::session::Around;
-use crate::turns::Turns;
-use crate::watch::{Backends, Cancel, Watch};
-use assay_measure::clock::Clock;
+use crate::running::{Attachment, Running};
+use crate::watch::Cancel;
 use assay_measure::config::Settings;
 use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, StatSet};
@@ -22,8 +20,6 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Shortest grace, so that no run ends right after it has started an operation.
-const GRACE_MIN: Duration = Duration::from_secs(1);
 /// Longest wait for a cancel request, which costs a healthy server no effort.
 const CANCEL: Duration = Duration::from_secs(5);
 /// Sessions for claim, statistics, activity and cancelling.
@@ -67,17 +63,13 @@ pub(super) struct Attached {
     /// The login of each session, from the first.
     doors: Vec<Door>,
     major: u32,
-    pub(super) clock: Clock,
-    stop: Stop,
+    running: Running<Token>,
     pub(super) instance: Instance,
     warnings: Vec<String>,
-    pub(super) backends: Arc<Backends<Token>>,
     /// Positions of sessions by their number on the server.
     sids: Mutex<HashMap<u32, usize>>,
-    watch: Mutex<Option<Watch>>,
     server: ServerStats,
     snapshots: Mutex<Snapshots>,
-    turns: Turns,
     /// Why the claim was lost, if it was.
     claim_lost: Mutex<Option<String>>,
     claim: Mutex<Option<Claim>>,
@@ -103,27 +95,17 @@ impl Attached {
         let views = Views { global: instance.number("instances").is_some_and(|count| count > 1) };
         let log_block = instance.number("log block bytes");
         let server = ServerStats::open(&way, &address, views, log_block, claim.id().sid)?;
-        let grace = Duration::from_nanos(settings.ns("ORACLE_GRACE")).max(GRACE_MIN);
-        let backends = Arc::new(Backends::new(plan.sessions()));
         let mut warnings = instance.warnings();
         warnings.extend(uneven.map(|text| format!("{text}.")));
         Ok(Self {
-            watch: Mutex::new(Some(Watch::begin(
-                Arc::clone(&backends),
-                stop.clone(),
-                (plan.work_loop == 0).then(|| grace * 2 / 3),
-            )?)),
+            running: Running::open(plan, settings, stop, "ORACLE_GRACE")?,
             doors,
             major,
-            clock: Clock::real(),
-            stop: stop.clone(),
             instance,
             warnings,
-            backends,
             sids: Mutex::default(),
             server,
             snapshots: Mutex::new(snapshots),
-            turns: Turns::new(settings.int("CONNECT_RATE")),
             claim_lost: Mutex::default(),
             claim: Mutex::new(Some(claim)),
             way,
@@ -131,14 +113,13 @@ impl Attached {
         })
     }
 
-    /// Connects a session when its turn has come, and names it in V$SESSION.
+    /// Connects a session, and names it in V$SESSION.
     pub(super) fn session(&self, number: u32) -> Result<Box<dyn Session>, EngineError> {
-        self.turns.wait(&self.stop)?;
         let door = &self.doors[number as usize - 1];
         let mut session = self.way.open(door, self.address.answer)?;
         let id = session.id();
         let token = Token::new(&self.way, &self.address, id, self.major);
-        self.backends.connected(number, id.sid as i32, token);
+        self.running.backends.connected(number, id.sid as i32, token);
         locked(&self.sids).insert(id.sid, number as usize - 1);
         let action = format!("session {number}");
         session
@@ -147,34 +128,9 @@ impl Attached {
         Ok(session)
     }
 
-    pub(super) fn facts(&self) -> Vec<Fact> {
-        let mut facts = self.server.facts();
-        facts.extend(locked(&self.snapshots).facts());
-        facts
-    }
-
-    pub(super) fn remarks(&self) -> Remarks {
-        let mut remarks = self.server.remarks();
-        remarks.warnings.extend(self.warnings.iter().cloned());
-        if let Some(why) = locked(&self.claim_lost).as_ref() {
-            remarks.invalid.push(format!(
-                "the claim on the data set was lost ({why}): after that, other commands could change or remove its tables"
-            ));
-        }
-        remarks
-    }
-
-    pub(super) fn sample(&self) -> StatSet {
-        self.server.sample()
-    }
-
-    pub(super) fn look(&self, sessions: &mut [Doing]) -> bool {
-        self.server.look(&locked(&self.sids), sessions)
-    }
-
     /// Ends the run's own work, and hands over the session that holds the claim, once.
     pub(super) fn release(&self) -> Option<Claim> {
-        drop(locked(&self.watch).take());
+        self.running.unwatch();
         let mut claim = locked(&self.claim).take()?;
         let mut snapshots = locked(&self.snapshots);
         if snapshots.is_wanted()
@@ -190,18 +146,35 @@ impl Attached {
     }
 }
 
-impl Around for Attached {
-    fn now_ns(&self) -> u64 {
-        self.clock.now_ns()
+impl Attachment for Attached {
+    type Token = Token;
+
+    fn running(&self) -> &Running<Token> {
+        &self.running
     }
 
-    fn leaves(&self) {
-        self.backends.leaves();
+    fn facts(&self) -> Vec<Fact> {
+        let mut facts = self.server.facts();
+        facts.extend(locked(&self.snapshots).facts());
+        facts
     }
 
-    fn closes(&self, _number: u32) {}
+    fn remarks(&self) -> Remarks {
+        let mut remarks = self.server.remarks();
+        remarks.warnings.extend(self.warnings.iter().cloned());
+        if let Some(why) = locked(&self.claim_lost).as_ref() {
+            remarks.invalid.push(format!(
+                "the claim on the data set was lost ({why}): after that, other commands could change or remove its tables"
+            ));
+        }
+        remarks
+    }
 
-    fn closed(&self, number: u32) {
-        self.backends.closed(number);
+    fn sample(&self) -> StatSet {
+        self.server.sample()
+    }
+
+    fn look(&self, sessions: &mut [Doing]) -> bool {
+        self.server.look(&locked(&self.sids), sessions)
     }
 }

@@ -1,4 +1,4 @@
-//! Sessions of a run: one thread and one connection each. [`crate::blocking`] contains what is the same for every database.
+//! Sessions of a run: one thread and one connection each. [`crate::session`] contains what is the same on every server.
 
 use super::attached::{Attached, Site};
 use super::marker::{self, Marked};
@@ -6,17 +6,16 @@ use super::server::{Server, TOLD};
 use super::session::{Bind, OraError, Session, told};
 use super::slices::Sliced;
 use super::sql;
-use crate::blocking::{self, Client, Failed, Keys, Sessions};
+use crate::running::OnServer;
+use crate::session::{self, Base, Failed, Keys, SlobEngine, Step, there};
 use assay_measure::clock::Clock;
 use assay_measure::config::Settings;
 use assay_measure::facts::{ENGINE, SERVER_TOLD};
-use assay_measure::snapshot::{Fact, StatSet};
-use assay_run::dataset::rows::COLUMN_BYTES;
-use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Remarks, Slice, SliceDone};
+use assay_measure::snapshot::Fact;
+use assay_run::dataset::rows::{COLUMN_BYTES, fill_columns};
+use assay_run::engine::{Engine, EngineError, Slice, SliceDone};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use assay_run::workload::Workload;
-use assay_slob::Slob;
 
 /// An opened data set.
 struct OracleEngine {
@@ -47,13 +46,13 @@ pub(super) fn open(site: Site, plan: &Plan, settings: &Settings, stop: &Stop) ->
     drop(session);
     let batched = settings.text("READ_MODE") == "batched";
     let on = Attached::open(site, server.major, plan, settings, stop)?;
-    Ok(Box::new(OracleEngine {
+    Ok(Box::new(SlobEngine(OracleEngine {
         facts: facts(&on, &server, &marked, (batched, in_server)),
         plan: plan.clone(),
         batched,
         in_server,
         on,
-    }))
+    })))
 }
 
 /// Refuses settings that need the client for each operation and so do not fit a loop in the server.
@@ -111,52 +110,44 @@ fn facts(on: &Attached, server: &Server, marked: &Marked, (batched, in_server): 
     facts
 }
 
-impl Engine for OracleEngine {
-    fn facts(&self) -> Vec<Fact> {
-        let mut facts = self.facts.clone();
-        facts.extend(self.on.facts());
-        facts
+impl OnServer for OracleEngine {
+    type On = Attached;
+
+    fn on(&self) -> &Attached {
+        &self.on
+    }
+}
+
+impl Base for OracleEngine {
+    type Link = Link;
+
+    fn plan(&self) -> &Plan {
+        &self.plan
     }
 
-    fn remarks(&self) -> Remarks {
-        self.on.remarks()
+    fn columns(&self) -> usize {
+        sql::changed_columns(self.plan.redo_stress).len()
+    }
+
+    fn facts(&self) -> &[Fact] {
+        &self.facts
     }
 
     /// The driver blocks in its socket until each answer arrives.
-    fn workload(&self) -> &dyn Workload {
-        &Slob
-    }
-
     fn driver_threads(&self, sessions: usize, _cpus: usize) -> usize {
         sessions
     }
 
-    fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
-        let sessions = assignment.sessions.iter();
-        let sessions = sessions.map(|(number, home)| self.session(*number, *home));
-        Ok(Box::new(Sessions {
-            plan: &self.plan,
-            clock: &self.on.clock,
-            backends: &self.on.backends,
-            columns: sql::changed_columns(self.plan.redo_stress).len(),
-            sessions: sessions.collect::<Result<_, _>>()?,
-        }))
+    fn connect(&self, number: u32, home: u32) -> Result<Link, EngineError> {
+        let mut session = self.on.session(number)?;
+        Calls::new(&self.plan, home, self.batched).checked(&mut *session, &self.plan, home)?;
+        let longest_ns = self.on.address.answer.as_nanos() as u64 / 2;
+        let sliced = self.in_server.then(|| Sliced::new(sql::slice(&self.plan, home, self.batched), home, longest_ns));
+        Ok(Link { session, sliced, rows: 0 })
     }
 
-    fn sample(&self) -> StatSet {
-        self.on.sample()
-    }
-
-    fn look(&self, sessions: &mut [Doing]) -> bool {
-        self.on.look(sessions)
-    }
-
-    fn works_in_driver_threads(&self) -> bool {
-        false
-    }
-
-    fn watched_disks(&self) -> Vec<String> {
-        Vec::new()
+    fn calls(&self, _link: &mut Link, schema: u32) -> Result<Calls, EngineError> {
+        Ok(Calls::new(&self.plan, schema, self.batched))
     }
 
     fn close(&self) -> Result<(), EngineError> {
@@ -165,51 +156,37 @@ impl Engine for OracleEngine {
     }
 }
 
-impl OracleEngine {
-    /// Connects, checks the plans of its statements, and performs one unmeasured select.
-    fn session(&self, number: u32, home: u32) -> Result<blocking::Session<Caller<'_>>, EngineError> {
-        let mut session = self.on.session(number)?;
-        let calls = Calls::new(&self.plan, home, self.batched);
-        calls.checked(&mut *session, &self.plan)?;
-        let longest_ns = self.on.address.answer.as_nanos() as u64 / 2;
-        let sliced = self.in_server.then(|| Sliced::new(sql::slice(&self.plan, home, self.batched), home, longest_ns));
-        let caller = Caller { engine: self, session, calls: vec![calls], sliced };
-        let mut session = blocking::Session::new(number, caller);
-        session.probe(&self.plan, home)?;
-        Ok(session)
-    }
-}
-
 /// Statements for one SLOB schema.
 struct Calls {
-    schema: u32,
     select: String,
     update: String,
     update_and_commit: String,
     scan: String,
+    /// Of the next update.
+    content: Vec<u8>,
 }
 
 impl Calls {
     fn new(plan: &Plan, schema: u32, batched: bool) -> Self {
         let redo = plan.redo_stress;
         Self {
-            schema,
             select: sql::select(schema, batched),
             update: sql::update(schema, redo, batched),
             update_and_commit: sql::update_and_commit(schema, redo, batched),
             scan: sql::scan(schema),
+            content: Vec::new(),
         }
     }
 
     /// Verifies that the server would execute them as the test intends.
-    fn checked(&self, session: &mut dyn Session, plan: &Plan) -> Result<(), EngineError> {
-        let by_index = format!("INDEX RANGE SCAN {}", sql::index(self.schema).to_ascii_uppercase());
+    fn checked(&self, session: &mut dyn Session, plan: &Plan, schema: u32) -> Result<(), EngineError> {
+        let by_index = format!("INDEX RANGE SCAN {}", sql::index(schema).to_ascii_uppercase());
         plan_has(session, &self.select, &by_index)?;
         if plan.update_pct > 0 {
             plan_has(session, &self.update, &by_index)?;
         }
         if plan.scan_pct > 0 {
-            let whole = format!("TABLE ACCESS FULL {}", sql::scan_table(self.schema).to_ascii_uppercase());
+            let whole = format!("TABLE ACCESS FULL {}", sql::scan_table(schema).to_ascii_uppercase());
             plan_has(session, &self.scan, &whole)?;
         }
         Ok(())
@@ -234,13 +211,12 @@ fn plan_has(session: &mut dyn Session, statement: &str, wanted: &str) -> Result<
     )))
 }
 
-/// A session's connection and statements.
-struct Caller<'a> {
-    engine: &'a OracleEngine,
+/// Connection of a session; its driver blocks until the answer to a step arrives.
+struct Link {
     session: Box<dyn Session>,
-    /// Statements of each schema used so far: the session's own, and possibly the hot one.
-    calls: Vec<Calls>,
     sliced: Option<Sliced>,
+    /// Rows of the last step.
+    rows: u64,
 }
 
 impl From<OraError> for Failed {
@@ -249,17 +225,19 @@ impl From<OraError> for Failed {
     }
 }
 
-impl Caller<'_> {
-    /// The connection, and the statements of a schema.
-    fn on(&mut self, schema: u32) -> (&mut dyn Session, &Calls) {
-        let at = match self.calls.iter().position(|calls| calls.schema == schema) {
-            Some(at) => at,
-            None => {
-                self.calls.push(Calls::new(&self.engine.plan, schema, self.engine.batched));
-                self.calls.len() - 1
-            }
-        };
-        (&mut *self.session, &self.calls[at])
+impl Link {
+    fn update(&mut self, calls: &Calls, range: Keys, alone: bool) -> Result<u64, OraError> {
+        let columns = calls.content.chunks_exact(COLUMN_BYTES);
+        let mut binds = Vec::with_capacity(columns.len() + 2);
+        // The content consists of letters and digits only.
+        binds.extend(columns.filter_map(|column| std::str::from_utf8(column).ok()).map(Bind::Text));
+        binds.extend(keys(range));
+        if !alone {
+            return self.session.run(&calls.update, &binds);
+        }
+        let rows = self.session.call(&calls.update_and_commit, &binds, 1)?.concat();
+        let strange = || OraError::broken(format!("an update returned {rows:?}, which is not a number of rows"));
+        rows.parse().map_err(|_| strange())
     }
 }
 
@@ -267,30 +245,28 @@ fn keys<'a>((first, last): Keys) -> [Bind<'a>; 2] {
     [Bind::Int(first as i64), Bind::Int(last as i64)]
 }
 
-impl Client for Caller<'_> {
-    fn select(&mut self, schema: u32, range: Keys) -> Result<u64, Failed> {
-        let (session, calls) = self.on(schema);
-        Ok(session.number(&calls.select, &keys(range))?)
+impl session::Link for Link {
+    type Calls = Calls;
+
+    fn stamp(calls: &mut Calls, plan: &Plan, stamp: u64, first_key: u64) {
+        let columns = sql::changed_columns(plan.redo_stress).len();
+        fill_columns(&mut calls.content, columns, stamp, first_key, plan.obfuscate);
     }
 
-    fn update(&mut self, schema: u32, range: Keys, content: &[u8], commit: bool) -> Result<u64, Failed> {
-        let (session, calls) = self.on(schema);
-        let columns = content.chunks_exact(COLUMN_BYTES);
-        let mut binds = Vec::with_capacity(columns.len() + 2);
-        // The content consists of letters and digits only.
-        binds.extend(columns.filter_map(|column| std::str::from_utf8(column).ok()).map(Bind::Text));
-        binds.extend(keys(range));
-        if !commit {
-            return Ok(session.run(&calls.update, &binds)?);
-        }
-        let rows = session.call(&calls.update_and_commit, &binds, 1)?.concat();
-        let strange = || OraError::broken(format!("an update returned {rows:?}, which is not a number of rows"));
-        Ok(rows.parse().map_err(|_| strange())?)
+    fn ask(&mut self, calls: &mut Calls, step: Step) -> Result<(), Failed> {
+        self.rows = match step {
+            // The first change begins a transaction.
+            Step::Begin => 0,
+            Step::Select(range) => self.session.number(&calls.select, &keys(range))?,
+            Step::Update { keys, alone } => self.update(calls, keys, alone)?,
+            Step::Scan => self.session.number(&calls.scan, &[])?,
+            Step::Commit => self.session.commit().map(|()| 0)?,
+        };
+        Ok(())
     }
 
-    fn scan(&mut self, schema: u32) -> Result<u64, Failed> {
-        let (session, calls) = self.on(schema);
-        Ok(session.number(&calls.scan, &[])?)
+    fn answer(&mut self) -> Result<u64, Failed> {
+        Ok(self.rows)
     }
 
     fn commit(&mut self) -> Result<(), Failed> {
@@ -305,10 +281,7 @@ impl Client for Caller<'_> {
         self.sliced.as_ref().map_or(0, |sliced| sliced.pace.ops)
     }
 
-    fn slice(&mut self, clock: &Clock, slice: Slice<'_>) -> Result<SliceDone, Failed> {
-        match &mut self.sliced {
-            Some(sliced) => Ok(sliced.perform(&mut *self.session, clock, slice)?),
-            None => Err(OraError::broken("this session has no server-side loop").into()),
-        }
+    fn slice(&mut self, _plan: &Plan, clock: &Clock, slice: Slice<'_>) -> Result<SliceDone, Failed> {
+        there(&mut self.sliced)?.perform(&mut *self.session, clock, &slice)
     }
 }

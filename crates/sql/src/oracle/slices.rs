@@ -6,10 +6,11 @@
 
 use super::session::{Bind, OraError, Session};
 use super::sql::{ANSWER_DIGITS, KEY_DIGITS, OP_CHARS};
-use crate::slices::{Answer, NS_PER_US, Pace, foreign, is_hot};
+use crate::session::Failed;
+use crate::slices::{Answer, HOT, Pace, encoded};
 use assay_measure::clock::{Clock, Ns};
 use assay_run::dataset::rows::STAMP_DIGITS;
-use assay_run::engine::{Op, Slice, SliceDone};
+use assay_run::engine::{EngineError, Op, Slice, SliceDone};
 
 /// Most operations in a slice: as many stamps as fit in a text of 4000 bytes.
 const OPS_MAX: usize = 4000 / STAMP_DIGITS;
@@ -37,39 +38,35 @@ impl Sliced {
         &mut self,
         session: &mut dyn Session,
         clock: &Clock,
-        slice: Slice<'_>,
-    ) -> Result<SliceDone, OraError> {
+        slice: &Slice<'_>,
+    ) -> Result<SliceDone, Failed> {
         self.encode(slice.ops)?;
-        let sent_ns = clock.now_ns();
-        let left_us = (self.pace.left_ns(sent_ns, slice.until_ns) / NS_PER_US).to_string();
-        let [ops, stamps] = &self.texts;
-        let binds = [Bind::Text(ops), Bind::Text(stamps), Bind::Text(&left_us)];
-        let answer = session.call(&self.sql, &binds, 3)?;
-        let end_ns = clock.now_ns();
-        let [counts, ends, failed] = answer.as_slice() else {
-            return Err(OraError::broken("the block returned unexpected values"));
-        };
-        let answer = answer_of(slice.ops.len(), (counts, ends), failed)?;
-        Ok(self.pace.timed(slice.ops.len(), (sent_ns, end_ns), answer))
+        let Self { sql, pace, texts: [ops, stamps], .. } = self;
+        pace.performed(clock, slice, |left_us| {
+            let left_us = left_us.to_string();
+            let answer = session.call(sql, &[Bind::Text(ops), Bind::Text(stamps), Bind::Text(&left_us)], 3)?;
+            let [counts, ends, failed] = answer.as_slice() else {
+                return Err(OraError::broken("the block returned unexpected values").into());
+            };
+            Ok(answer_of(slice.ops.len(), (counts, ends), failed)?)
+        })
     }
 
-    fn encode(&mut self, ops: &[Op]) -> Result<(), OraError> {
+    fn encode(&mut self, ops: &[Op]) -> Result<(), EngineError> {
         let [text, stamps] = &mut self.texts;
         text.clear();
         stamps.clear();
         for op in ops {
-            let (letter, first) = match *op {
-                Op::Select { first_key, .. } => ('s', first_key),
-                Op::Update { first_key, stamp, commit, .. } => {
+            let (code, first) = encoded(op, self.home)?;
+            let letters = match *op {
+                Op::Update { stamp, commit, .. } => {
                     stamps.push_str(&format!("{stamp:0STAMP_DIGITS$X}"));
-                    (if commit { 'u' } else { 'v' }, first_key)
+                    if commit { "uU" } else { "vV" }
                 }
-                Op::Scan { .. } => ('c', 0),
-                Op::Call { .. } => return Err(OraError::said(0, foreign().to_string())),
+                Op::Scan { .. } => "cC",
+                _ => "sS",
             };
-            let hot = is_hot(op, self.home).map_err(|error| OraError::said(0, error.to_string()))?;
-            let letter = if hot { letter.to_ascii_uppercase() } else { letter };
-            text.push(letter);
+            text.push_str(&letters[usize::from(code / HOT)..][..1]);
             text.push_str(&format!("{first:0KEY_DIGITS$}"));
         }
         Ok(())

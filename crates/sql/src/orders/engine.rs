@@ -1,67 +1,27 @@
 //! A run of order entry on any server: the workload, the books, and the checks of what the run left. Each server
-//! provides the connections and drives its sessions.
+//! provides the connections.
 
 use super::marker::Marker;
-use super::session::Common;
+use super::session::{Base, Common, Run, Session};
+use crate::pipelined::Pipeline;
+use crate::running::{Attachment, OnServer};
+use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, StatSet};
 use assay_orders::inputs::Bounds;
-use assay_orders::ledger::Ledger;
 use assay_orders::names::Lists;
 use assay_orders::params::Asked;
 use assay_orders::part::FromEngine;
 use assay_orders::workload::OrderEntry;
 use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Remarks};
 use assay_run::workload::Workload;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
-
-/// What each server provides for a run.
-pub(crate) trait Base: Send + Sync {
-    fn facts(&self) -> Vec<Fact>;
-
-    fn remarks(&self) -> Remarks;
-
-    /// Threads that drive the sessions: one for each, since a session blocks until its answer arrives.
-    fn driver_threads(&self, sessions: usize, _cpus: usize) -> usize {
-        sessions
-    }
-
-    /// Connects the sessions of one thread.
-    fn driver<'a>(
-        &'a self,
-        common: &'a Common,
-        ledger: &'a Mutex<Ledger>,
-        numbers: &mut dyn Iterator<Item = u32>,
-    ) -> Result<Box<dyn Driver + 'a>, EngineError>;
-
-    fn sample(&self) -> StatSet;
-
-    fn look(&self, sessions: &mut [Doing]) -> bool;
-
-    fn phase(&self, _name: &'static str, _within: Option<Duration>) {}
-
-    fn overdue(&self, _late: Duration) {}
-
-    fn watched_disks(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn close(&self) -> Result<(), EngineError> {
-        Ok(())
-    }
-
-    /// Ends the claim, once; first closes the books of the run and checks what it left.
-    fn conclude(&self, part: &mut FromEngine, verify: bool);
-}
 
 /// An opened data set.
 pub(crate) struct OrdersEngine<B: Base> {
     workload: OrderEntry,
-    common: Common,
     facts: Vec<Fact>,
-    on: B,
-    /// Books of the sessions that have ended.
-    ledger: Mutex<Ledger>,
+    run: Run<B>,
     /// What is known about the data set.
     about: FromEngine,
 }
@@ -73,15 +33,19 @@ impl<B: Base> OrdersEngine<B> {
         found: &Marker,
         mut facts: Vec<Fact>,
         durability: String,
-        on: B,
+        base: B,
     ) -> Self {
         let told = format!("order entry, scale {}, seed {}", found.scale(), found.seed);
         facts.push(Fact::new("data_set", told));
         Self {
-            common: Common {
-                bounds: Bounds { customers: (1, found.generator().counts().customers) },
-                lists: Lists::default(),
-                asked: asked.clone(),
+            run: Run {
+                common: Common {
+                    bounds: Bounds { customers: (1, found.generator().counts().customers) },
+                    lists: Lists::default(),
+                    asked: asked.clone(),
+                },
+                base,
+                ledger: Mutex::default(),
             },
             about: FromEngine {
                 scale: found.scale_milli as f64 / 1000.0,
@@ -96,17 +60,14 @@ impl<B: Base> OrdersEngine<B> {
             },
             workload: OrderEntry(asked),
             facts,
-            on,
-            ledger: Mutex::default(),
         }
     }
 
     /// Closes the books of the run, once, and returns the result.
     fn conclude(&self, verify: bool) -> FromEngine {
         let mut part = self.about.clone();
-        let ledger = self.ledger.lock();
-        part.ledger = ledger.unwrap_or_else(PoisonError::into_inner).clone();
-        self.on.conclude(&mut part, verify);
+        part.ledger = locked(&self.run.ledger).clone();
+        self.run.base.conclude(&mut part, verify);
         part
     }
 }
@@ -124,34 +85,32 @@ impl<B: Base> Engine for OrdersEngine<B> {
     }
 
     fn part(&self) -> Option<serde_json::Value> {
-        serde_json::to_value(self.conclude(self.common.asked.verify)).ok()
+        serde_json::to_value(self.conclude(self.run.common.asked.verify)).ok()
     }
 
     fn facts(&self) -> Vec<Fact> {
-        let mut facts = self.facts.clone();
-        facts.extend(self.on.facts());
-        facts
+        [self.facts.clone(), self.run.on().facts()].concat()
     }
 
     fn remarks(&self) -> Remarks {
-        self.on.remarks()
+        self.run.on().remarks()
     }
 
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
-        self.on.driver_threads(sessions, cpus)
+        self.run.base.driver_threads(sessions, cpus)
     }
 
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
-        let mut numbers = assignment.sessions.iter().map(|(number, _)| *number);
-        self.on.driver(&self.common, &self.ledger, &mut numbers)
+        let sessions = assignment.sessions.iter().map(|(number, _)| Session::open(&self.run, *number));
+        Ok(Box::new(Pipeline::open(&self.run, sessions)?))
     }
 
     fn sample(&self) -> StatSet {
-        self.on.sample()
+        self.run.on().sample()
     }
 
     fn look(&self, sessions: &mut [Doing]) -> bool {
-        self.on.look(sessions)
+        self.run.on().look(sessions)
     }
 
     fn works_in_driver_threads(&self) -> bool {
@@ -159,18 +118,18 @@ impl<B: Base> Engine for OrdersEngine<B> {
     }
 
     fn phase(&self, name: &'static str, within: Option<Duration>) {
-        self.on.phase(name, within);
+        self.run.on().phase(name, within);
     }
 
     fn overdue(&self, late: Duration) {
-        self.on.overdue(late);
+        self.run.on().overdue(late);
     }
 
     fn watched_disks(&self) -> Vec<String> {
-        self.on.watched_disks()
+        self.run.on().watched_disks()
     }
 
     fn close(&self) -> Result<(), EngineError> {
-        self.on.close()
+        self.run.base.close()
     }
 }

@@ -1,8 +1,11 @@
-//! A session that waits for each answer: it draws a transaction's inputs, has the server perform the transaction in one
-//! call or statement by statement, and keeps the books. Its [`Wire`] speaks to the server; a thread drives one or more
-//! sessions.
+//! A session: it draws a transaction's inputs, has the server perform the transaction in one call or statement by
+//! statement, and keeps the books. Its [`Wire`] speaks to the server.
 
-use crate::lost::{closed, lost};
+use crate::lost::closed;
+use crate::many::Talks;
+use crate::patience::Wait;
+use crate::pipelined::TwoStep;
+use crate::running::{Attachment, OnServer};
 use assay_measure::counter_catalog;
 use assay_measure::locked::locked;
 use assay_measure::prng::{GOLDEN_GAMMA, scramble};
@@ -12,10 +15,12 @@ use assay_orders::ledger::Ledger;
 use assay_orders::mix::Tx;
 use assay_orders::names::Lists;
 use assay_orders::params::{Asked, Pause};
+use assay_orders::part::FromEngine;
 use assay_orders::program::{self, Effects, Row, Statement, Value};
 use assay_orders::workload::tx_of;
-use assay_run::engine::{Completion, Driver, EngineError, Op, OpError, Outcome, Submit, Tag};
+use assay_run::engine::{EngineError, Op, OpError};
 use std::borrow::Cow;
+use std::os::fd::BorrowedFd;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -33,61 +38,135 @@ pub(crate) trait Wire {
     /// Converts an error to the failure of the operation; `true` if the connection is lost.
     fn failure(error: &Self::Error) -> (OpError, bool);
 
+    /// `None` if nobody can wait for its answers.
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Called when a wait has gone on for a while. An error ends the wait.
+    fn may_wait(&mut self, _wait: &mut Wait) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
     /// Has the server perform a whole transaction, including the commit.
-    fn call(&mut self, inputs: &Inputs<'_>, pause: Pause) -> Result<Effects, Self::Error>;
+    fn ask(&mut self, inputs: &Inputs<'_>, pause: Pause) -> Result<(), Self::Error>;
+
+    /// Waits for the effects of that transaction.
+    fn answer(&mut self) -> Result<Effects, Self::Error>;
 
     fn begin(&mut self) -> Result<(), Self::Error>;
 
     fn commit(&mut self) -> Result<(), Self::Error>;
 
+    /// Commits the logon of a transaction, and goes on.
+    fn commit_logon(&mut self) -> Result<(), Self::Error> {
+        self.commit()?;
+        self.begin()
+    }
+
+    /// Rolls a transaction back that is open.
     fn rollback(&mut self) -> Result<(), Self::Error>;
+
+    /// Logs off.
+    fn close(self)
+    where
+        Self: Sized,
+    {
+    }
 
     /// Executes one statement.
     fn send(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<Vec<Row>, Self::Error>;
 }
 
-pub(crate) struct Session<W> {
-    pub(crate) number: u32,
-    wire: Option<W>,
+/// What each server provides for a run.
+pub(crate) trait Base: OnServer {
+    type Wire: Wire;
+
+    /// Threads that drive the sessions: one for each, if a session blocks until its answer arrives.
+    fn driver_threads(&self, sessions: usize, _cpus: usize) -> usize {
+        sessions
+    }
+
+    /// Connects a session.
+    fn connect(&self, common: &Common, number: u32) -> Result<Self::Wire, EngineError>;
+
+    /// Has the server publish the session's counters, on servers that do so on request.
+    fn publish(&self, _wire: &mut Self::Wire) {}
+
+    fn close(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// Ends the claim, once; first closes the books of the run and checks what it left.
+    fn conclude(&self, part: &mut FromEngine, verify: bool);
+}
+
+/// What the sessions of a run share.
+pub(crate) struct Run<B> {
+    pub(crate) common: Common,
+    pub(crate) base: B,
+    /// Books of the sessions that have ended.
+    pub(crate) ledger: Mutex<Ledger>,
+}
+
+impl<B: Base> OnServer for Run<B> {
+    type On = B::On;
+
+    fn on(&self) -> &B::On {
+        self.base.on()
+    }
+}
+
+/// One session of a run.
+pub(crate) struct Session<B: Base> {
+    number: u32,
+    wire: Option<B::Wire>,
     ledger: Ledger,
+    /// The current transaction.
+    tx: Tx,
+    /// It commits its logon separately.
+    commits_logon: bool,
     /// Why the session cannot continue.
     lost: Option<String>,
 }
 
-impl<W: Wire> Session<W> {
-    pub(crate) fn new(number: u32, wire: W) -> Self {
-        Self { number, wire: Some(wire), ledger: Ledger::default(), lost: None }
+impl<B: Base> Session<B> {
+    /// Connects and prepares.
+    pub(crate) fn open(run: &Run<B>, number: u32) -> Result<Self, EngineError> {
+        run.base.on().running().turn()?;
+        Ok(Self {
+            number,
+            wire: Some(run.base.connect(&run.common, number)?),
+            ledger: Ledger::default(),
+            tx: Tx::CustomerRegistration,
+            commits_logon: false,
+            lost: None,
+        })
     }
 
-    /// Performs a transaction; returns the number of rows it wrote, one per statement.
-    fn perform(&mut self, common: &Common, op: &Op) -> Result<u64, OpError> {
+    /// Draws the inputs of a transaction.
+    fn drawn<'a>(&mut self, common: &'a Common, op: &Op) -> Result<(Inputs<'a>, u64), OpError> {
         let (tx, number) = tx_of(op).ok_or_else(OpError::not_ours)?;
         let inputs = Inputs::draw(tx, number, common.bounds, &common.lists);
-        let Some(wire) = &mut self.wire else {
-            return Err(closed(self.number));
-        };
-        let pause = common.asked.intra;
-        let done = if common.asked.client_side {
-            whole(wire, &inputs, (pause, number), common.asked.commit_logon)
-        } else {
-            called(wire, &inputs, pause)
-        };
-        match done {
-            Ok(effects) => {
-                self.ledger.done(tx, effects);
-                Ok(u64::from(effects.inserts + effects.updates))
-            }
-            Err((error, committing)) => {
-                if common.asked.commit_logon && inputs.logon {
-                    self.ledger.doubt_logon(tx);
-                }
-                Err(self.failed(tx, W::failure(&error), committing))
-            }
-        }
+        self.tx = tx;
+        self.commits_logon = common.asked.commit_logon && inputs.logon && tx.logs_on();
+        Ok((inputs, number))
     }
 
-    /// Notes a failed transaction; with `committing`, it may have been committed.
-    fn failed(&mut self, tx: Tx, (error, fatal): (OpError, bool), committing: bool) -> OpError {
+    /// Books a transaction; returns the number of rows it wrote, one per statement.
+    fn done(&mut self, done: Result<Effects, Undone<B::Wire>>) -> Result<u64, OpError> {
+        let tx = self.tx;
+        let (error, committing) = match done {
+            Ok(effects) => {
+                self.ledger.done(tx, effects);
+                return Ok(u64::from(effects.inserts + effects.updates));
+            }
+            Err(undone) => undone,
+        };
+        if self.commits_logon {
+            self.ledger.doubt_logon(tx);
+        }
+        let (error, fatal) = B::Wire::failure(&error);
         if fatal {
             if committing {
                 self.ledger.doubt(tx);
@@ -97,24 +176,107 @@ impl<W: Wire> Session<W> {
         } else {
             self.ledger.rollbacks += 1;
         }
-        error
+        Err(error)
+    }
+
+    /// Uses the connection for a call.
+    fn with<T>(
+        &mut self,
+        what: impl FnOnce(&mut B::Wire) -> Result<T, <B::Wire as Wire>::Error>,
+    ) -> Result<T, OpError> {
+        let Some(wire) = &mut self.wire else {
+            return Err(closed(self.number));
+        };
+        match what(wire) {
+            Ok(done) => Ok(done),
+            Err(error) => {
+                let undone = match B::Wire::failure(&error) {
+                    (_, true) => (error, true),
+                    // If the rollback fails, the connection is closed.
+                    (_, false) => (wire.rollback().err().unwrap_or(error), false),
+                };
+                Err(self.done(Err(undone)).err().unwrap_or_else(|| closed(self.number)))
+            }
+        }
+    }
+}
+
+impl<B: Base> Talks for Session<B> {
+    type Asked = ();
+
+    fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.wire.as_ref().and_then(Wire::socket)
+    }
+
+    fn answer(&mut self, (): ()) -> Result<Option<u64>, OpError> {
+        let effects = self.with(Wire::answer)?;
+        self.done(Ok(effects)).map(Some)
+    }
+
+    fn may_wait(&mut self, wait: &mut Wait) -> Result<(), OpError> {
+        self.with(|wire| wire.may_wait(wait))
+    }
+}
+
+impl<B: Base> TwoStep for Session<B> {
+    type Run = Run<B>;
+
+    fn number(&self) -> u32 {
+        self.number
+    }
+
+    fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
+    }
+
+    fn ask(&mut self, run: &Self::Run, op: &Op) -> Result<(), OpError> {
+        let common = &run.common;
+        let (inputs, _) = self.drawn(common, op)?;
+        self.with(|wire| wire.ask(&inputs, common.asked.intra))
+    }
+
+    fn perform(&mut self, run: &Self::Run, op: &Op) -> Result<u64, OpError> {
+        let asked = &run.common.asked;
+        if !asked.client_side {
+            self.ask(run, op)?;
+            return self.with(Wire::answer).and_then(|effects| self.done(Ok(effects)));
+        }
+        let (inputs, number) = self.drawn(&run.common, op)?;
+        let commit_logon = self.commits_logon;
+        let Some(wire) = &mut self.wire else {
+            return Err(closed(self.number));
+        };
+        let done = whole(wire, &inputs, (asked.intra, number), commit_logon);
+        self.done(done)
+    }
+
+    fn publish(&mut self, run: &Self::Run) {
+        if let Some(wire) = &mut self.wire {
+            run.base.publish(wire);
+        }
+    }
+
+    fn count(&self, _run: &Self::Run, into: &mut StatSet) {
+        let Ledger { inserts, updates, commits, rollbacks, .. } = self.ledger;
+        into.add(counter_catalog::ROWS_CHANGED, inserts + updates);
+        into.add(counter_catalog::USER_COMMITS, commits);
+        into.add(counter_catalog::USER_ROLLBACKS, rollbacks);
+    }
+
+    /// Logs off and hands over the books. Nobody will learn whether a transaction still under way committed.
+    fn close(&mut self, run: &Self::Run, unanswered: Option<()>) {
+        if unanswered.is_some() {
+            self.ledger.doubt(self.tx);
+        }
+        if let Some(wire) = self.wire.take() {
+            wire.close();
+        }
+        locked(&run.ledger).merge(&std::mem::take(&mut self.ledger));
     }
 }
 
 /// The error, and whether the transaction may have been committed.
 type Undone<W> = (<W as Wire>::Error, bool);
-
-fn called<W: Wire>(wire: &mut W, inputs: &Inputs<'_>, pause: Pause) -> Result<Effects, Undone<W>> {
-    match wire.call(inputs, pause) {
-        Ok(effects) => Ok(effects),
-        Err(error) if W::failure(&error).1 => Err((error, true)),
-        Err(error) => {
-            // If the rollback fails, the connection is closed.
-            wire.rollback().map_err(|error| (error, false))?;
-            Err((error, false))
-        }
-    }
-}
 
 /// Begins, performs and commits a transaction.
 fn whole<W: Wire>(
@@ -167,138 +329,83 @@ impl<W: Wire> program::Session for ByOne<'_, W> {
     }
 
     fn logged_on(&mut self) -> Result<(), W::Error> {
-        if self.commit_logon { self.wire.commit().and_then(|()| self.wire.begin()) } else { Ok(()) }
+        if self.commit_logon { self.wire.commit_logon() } else { Ok(()) }
     }
 }
 
 /// An argument of a transaction's call.
+#[derive(Clone, Copy)]
 pub(crate) enum Argument<'a> {
+    Int(i32),
+    Long(i64),
+    Flag(bool),
+    Text(&'a str),
+    List(&'a [i32]),
+}
+
+/// Passes the arguments of a transaction's call on, without the pause.
+#[inline]
+pub(crate) fn arguments<'a>(i: &'a Inputs<'_>, each: impl FnMut(Argument<'a>)) {
+    use Argument::{Flag, Int, List, Long, Text};
+    let [town, county, country] = i.place.map(Text);
+    let (customer, logon) = (Long(i.customer), Flag(i.logon));
+    let all: &[Argument<'a>] = match i.tx {
+        Tx::CustomerRegistration => &[
+            Text(i.first),
+            Text(i.last),
+            Text(i.language()),
+            Text(i.territory),
+            town,
+            county,
+            country,
+            Int(i.house),
+            Int(i.credit),
+            Int(i.manager),
+            Int(i.age_days),
+            Long(i.card),
+            Int(i.expires_days),
+            Int(i.security),
+            logon,
+        ],
+        Tx::UpdateCustomerDetails => &[Text(i.first), Text(i.last), town, county, country, Int(i.house)],
+        Tx::BrowseProducts => &[List(&i.products[..i.looks]), Int(i.looks as i32)],
+        Tx::OrderProducts => &[
+            customer,
+            logon,
+            List(&i.categories[..i.looks]),
+            List(&i.warehouses[..i.looks]),
+            Int(i.looks as i32),
+            Int(i.warehouse),
+            Int(i.cost),
+            Int(i.buys as i32),
+            List(&i.stocks),
+            Int(i.status),
+        ],
+        Tx::ProcessOrders => &[Int(i.warehouse), Int(i.status)],
+        Tx::BrowseOrders => &[customer, logon, Long(i.picks[0].into()), Long(i.picks[1].into())],
+        Tx::SalesRepQuery => &[Int(i.sales_rep)],
+        Tx::WarehouseQuery | Tx::WarehouseActivityQuery => &[Int(i.warehouse)],
+    };
+    all.iter().copied().for_each(each);
+}
+
+/// An argument for a server that takes numbers and texts.
+pub(crate) enum Plain<'a> {
     Int(i64),
     Text(Cow<'a, str>),
 }
 
-/// Encodes a list of numbers, four digits each.
-fn list(numbers: &[i32]) -> Argument<'static> {
-    let text: String = numbers.iter().map(|n| format!("{n:04}")).collect();
-    Argument::Text(Cow::Owned(text))
-}
-
-/// The arguments of a transaction's call, without the pause.
-pub(crate) fn arguments<'a>(i: &'a Inputs<'_>) -> Vec<Argument<'a>> {
-    let int = |n: i32| Argument::Int(n.into());
-    let text = |text: &'a str| Argument::Text(Cow::Borrowed(text));
-    let [town, county, country] = i.place.map(text);
-    let logon = int(i.logon.into());
-    match i.tx {
-        Tx::CustomerRegistration => vec![
-            text(i.first),
-            text(i.last),
-            text(i.language()),
-            text(i.territory),
-            town,
-            county,
-            country,
-            int(i.house),
-            int(i.credit),
-            int(i.manager),
-            int(i.age_days),
-            Argument::Int(i.card),
-            int(i.expires_days),
-            int(i.security),
-            logon,
-        ],
-        Tx::UpdateCustomerDetails => {
-            vec![text(i.first), text(i.last), town, county, country, int(i.house)]
-        }
-        Tx::BrowseProducts => vec![list(&i.products[..i.looks]), int(i.looks as i32)],
-        Tx::OrderProducts => vec![
-            Argument::Int(i.customer),
-            logon,
-            list(&i.categories[..i.looks]),
-            list(&i.warehouses[..i.looks]),
-            int(i.looks as i32),
-            int(i.warehouse),
-            int(i.cost),
-            int(i.buys as i32),
-            list(&i.stocks),
-            int(i.status),
-        ],
-        Tx::ProcessOrders => vec![int(i.warehouse), int(i.status)],
-        Tx::BrowseOrders => {
-            vec![Argument::Int(i.customer), logon, Argument::Int(i.picks[0].into()), Argument::Int(i.picks[1].into())]
-        }
-        Tx::SalesRepQuery => vec![int(i.sales_rep)],
-        Tx::WarehouseQuery | Tx::WarehouseActivityQuery => vec![int(i.warehouse)],
-    }
-}
-
-/// Callbacks of a run on the state of its sessions.
-pub(crate) trait Around {
-    fn now_ns(&self) -> u64;
-
-    /// A session has completed its last operation.
-    fn leaves(&self);
-
-    /// A session is about to close.
-    fn closes(&self, number: u32);
-
-    /// A session has closed.
-    fn closed(&self, number: u32);
-}
-
-/// The sessions of one thread.
-pub(crate) struct Sessions<'a, W: Wire> {
-    pub(crate) around: &'a dyn Around,
-    pub(crate) common: &'a Common,
-    /// Books of the sessions that have ended.
-    pub(crate) ledger: &'a Mutex<Ledger>,
-    pub(crate) sessions: Vec<Session<W>>,
-}
-
-impl<W: Wire> Driver for Sessions<'_, W> {
-    fn submit(&mut self, tag: Tag, op: &Op, _start_ns: u64) -> Submit {
-        let result = self.sessions[tag as usize].perform(self.common, op);
-        Submit::Done(Outcome { end_ns: self.around.now_ns(), result })
-    }
-
-    /// Nothing is ever queued: this only reports whether the thread can continue.
-    fn reap(&mut self, _timeout: Duration, _out: &mut Vec<Completion>) -> Result<(), EngineError> {
-        lost(&self.sessions, |one| (one.number, one.lost.as_deref()))
-    }
-
-    fn stats(&mut self, into: &mut StatSet) {
-        let mut all = Ledger::default();
-        for session in &self.sessions {
-            all.merge(&session.ledger);
-        }
-        into.add(counter_catalog::ROWS_CHANGED, all.inserts + all.updates);
-        into.add(counter_catalog::USER_COMMITS, all.commits);
-        into.add(counter_catalog::USER_ROLLBACKS, all.rollbacks);
-    }
-
-    fn leave(&mut self, _tag: Tag) {
-        self.around.leaves();
-    }
-
-    fn finish(&mut self) -> Result<(), EngineError> {
-        let going = self.reap(Duration::ZERO, &mut Vec::new());
-        for session in &mut self.sessions {
-            self.around.closes(session.number);
-            session.wire = None;
-            self.around.closed(session.number);
-        }
-        going
-    }
-}
-
-/// However the thread ends, its sessions log off and hand over their books.
-impl<W: Wire> Drop for Sessions<'_, W> {
-    fn drop(&mut self) {
-        let mut books = locked(self.ledger);
-        for session in &mut self.sessions {
-            session.wire = None;
-            self.around.closed(session.number);
-            books.merge(&std::mem::take(&mut session.ledger));
-        }
-    }
+/// The arguments as numbers and texts: a list of numbers is a text, four digits each.
+pub(crate) fn plain<'a>(inputs: &'a Inputs<'_>) -> Vec<Plain<'a>> {
+    let mut all = Vec::new();
+    arguments(inputs, |argument| {
+        all.push(match argument {
+            Argument::Int(n) => Plain::Int(n.into()),
+            Argument::Long(n) => Plain::Int(n),
+            Argument::Flag(is) => Plain::Int(is.into()),
+            Argument::Text(text) => Plain::Text(Cow::Borrowed(text)),
+            Argument::List(numbers) => Plain::Text(numbers.iter().map(|n| format!("{n:04}")).collect()),
+        });
+    });
+    all
 }

@@ -1,19 +1,20 @@
-//! What every run holds on a server besides its sessions: the claim, the readers of counters and of session activity,
-//! the account of where blocks came from, and the thread that cancels abandoned statements.
+//! What a run holds on a server besides its sessions: the claim, the readers of counters and of session activity, and
+//! the account of where blocks came from.
 
 use super::conninfo::ConnectOptions;
+use super::errors::unusable;
 use super::own::told;
 use super::reads::TrueReads;
 use super::stats::{Activity, ServerStats, Timing};
 use super::wire::{CancelToken, Connection};
+use crate::patience::Patience;
 use crate::place::Place;
-use crate::turns::Turns;
-use crate::watch::{Backends, Cancel, Watch};
-use assay_measure::clock::Clock;
+use crate::running::{Attachment, Running};
+use crate::watch::Cancel;
 use assay_measure::config::Settings;
 use assay_measure::locked::locked;
 use assay_measure::snapshot::{Fact, StatSet};
-use assay_run::engine::EngineError;
+use assay_run::engine::{Doing, EngineError, Remarks};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use std::sync::atomic::AtomicBool;
@@ -21,10 +22,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Shortest grace, so that no run ends right after it has started an operation.
-const GRACE_MIN: Duration = Duration::from_secs(1);
-/// How long operations may go on after a request to stop: longer than it takes to cancel them.
-const GRACE_STOPPED: Duration = Duration::from_secs(15);
 /// How long the server may take to end the processes of closed sessions.
 const GOODBYE_MAX: Duration = Duration::from_secs(10);
 const GOODBYE_POLL: Duration = Duration::from_millis(5);
@@ -37,23 +34,17 @@ impl Cancel for CancelToken {
 
 pub(super) struct Attached {
     pub connect: ConnectOptions,
-    pub clock: Clock,
-    pub stop: Stop,
-    pub backends: Arc<Backends<CancelToken>>,
+    pub running: Running<CancelToken>,
     /// Where blocks really came from.
-    pub reads: TrueReads,
+    reads: TrueReads,
     /// Reads the server's counters.
     pub server: ServerStats,
     /// Reads what its sessions do.
-    pub activity: Activity,
-    pub turns: Turns,
-    watch: Mutex<Option<Watch>>,
+    activity: Activity,
     /// Holds the claim, and runs queries about the whole server.
     control: Mutex<Option<Connection>>,
     /// The statistics of closed sessions were waited for.
     settled: AtomicBool,
-    /// How long operations may go on after the end of the run (PG_GRACE).
-    grace: Duration,
 }
 
 impl Attached {
@@ -68,71 +59,32 @@ impl Attached {
         stop: &Stop,
     ) -> Result<Self, EngineError> {
         let reads = TrueReads::open(place, &mut control, plan.sessions(), schema, settings)?;
-        let backends = Arc::new(Backends::new(plan.sessions()));
-        let grace = Duration::from_nanos(settings.ns("PG_GRACE")).max(GRACE_MIN);
         let server = ServerStats::open(&connect, schema, Timing::of(settings))?;
         server.claimed_by(control.backend_pid());
-        let seen = Arc::clone(&backends);
+        let running = Running::open(plan, settings, stop, "PG_GRACE")?;
+        let seen = Arc::clone(&running.backends);
         let activity = Activity::open(&connect, &server, Box::new(move || seen.pids()))?;
-        Ok(Self {
-            watch: Mutex::new(Some(Watch::begin(
-                Arc::clone(&backends),
-                stop.clone(),
-                (plan.work_loop == 0).then(|| grace * 2 / 3),
-            )?)),
-            connect,
-            clock: Clock::real(),
-            stop: stop.clone(),
-            backends,
-            reads,
-            server,
-            activity,
-            control: Mutex::new(Some(control)),
-            turns: Turns::new(settings.int("CONNECT_RATE")),
-            settled: AtomicBool::new(false),
-            grace,
-        })
+        let (control, settled) = (Mutex::new(Some(control)), AtomicBool::new(false));
+        Ok(Self { connect, running, reads, server, activity, control, settled })
     }
 
-    /// Facts about the server and about how it is observed.
-    pub(super) fn facts(&self) -> Vec<Fact> {
-        let parts = [self.reads.facts(), self.server.facts(), self.activity.facts()];
-        parts.concat()
-    }
-
-    /// Counters of the server and of its host at this instant.
-    pub(super) fn sample(&self) -> StatSet {
-        self.settle();
-        let mut stats = self.server.sample();
-        let pids: Vec<i32> = self.backends.pids().iter().map(|(_, pid)| *pid).collect();
-        self.reads.sample(&pids, &mut stats);
-        stats
-    }
-
-    /// Limits every wait for the server to the phase.
-    pub(super) fn phase(&self, name: &'static str, within: Option<Duration>) {
-        self.connect.patience.phase(name, within);
-    }
-
-    /// Called while sessions are still at work this long after they were told to end.
-    pub(super) fn overdue(&self, late: Duration) {
-        let (limit, after) = if self.stop.requested() {
-            (self.grace.min(GRACE_STOPPED), "the request to stop")
-        } else {
-            (self.grace, "the end of the run (PG_GRACE)")
-        };
-        if late >= limit {
-            self.connect
-                .patience
-                .give_up(format!("the server did not answer within {} s after {after}", limit.as_secs()));
+    /// Connects a session; `settings` are statements that follow its login.
+    pub(super) fn session(&self, number: u32, settings: &str) -> Result<Connection, EngineError> {
+        let mut connection = Connection::open(&self.connect)
+            .map_err(|error| EngineError::Unusable(format!("session {number} cannot connect: {error}")))?;
+        self.running.backends.connected(number, connection.backend_pid(), connection.cancel_token());
+        connection.query(settings).map_err(unusable)?;
+        for sql in self.server.session_sql() {
+            connection.query(sql).map_err(unusable)?;
         }
+        Ok(connection)
     }
 
     /// Waits before the reading that follows the last session's end, so that the reading includes what the sessions
     /// counted. Versions 13 and 14 publish counters on their own schedule; later versions have done so at the mark.
     fn settle(&self) {
         let late = self.server.published_late();
-        if late.is_zero() || !self.backends.all_closed() || self.settled.swap(true, Relaxed) {
+        if late.is_zero() || !self.running.backends.all_closed() || self.settled.swap(true, Relaxed) {
             return;
         }
         if let Some(control) = locked(&self.control).as_mut() {
@@ -144,7 +96,7 @@ impl Attached {
 
     /// Stops cancelling statements, and waits until the server has ended our sessions' processes.
     pub(super) fn close(&self) -> Result<(), EngineError> {
-        drop(locked(&self.watch).take());
+        self.running.unwatch();
         let gone = match locked(&self.control).as_mut() {
             Some(control) => self.await_gone(control),
             None => Ok(()),
@@ -168,11 +120,10 @@ impl Attached {
     }
 
     fn await_gone(&self, control: &mut Connection) -> Result<(), EngineError> {
-        let pids = self.backends.pids();
         let begun = Instant::now();
         // A server that was given up does not answer any more.
         control.set_deadline(begun + GOODBYE_MAX + GOODBYE_MAX);
-        let list: Vec<String> = pids.iter().map(|(_, pid)| pid.to_string()).collect();
+        let list: Vec<String> = self.running.pids().iter().map(i32::to_string).collect();
         while !list.is_empty() {
             let sql = format!("select pid from pg_stat_activity where pid = any('{{{}}}')", list.join(","));
             let Ok(left) = control.query(&sql) else {
@@ -192,5 +143,45 @@ impl Attached {
             std::thread::sleep(GOODBYE_POLL);
         }
         Ok(())
+    }
+}
+
+impl Attachment for Attached {
+    type Token = CancelToken;
+
+    fn running(&self) -> &Running<CancelToken> {
+        &self.running
+    }
+
+    fn patience(&self) -> Option<&Patience> {
+        Some(&self.connect.patience)
+    }
+
+    fn last_look(&self, pid: i32) {
+        self.reads.last_look(pid);
+    }
+
+    fn facts(&self) -> Vec<Fact> {
+        let parts = [self.reads.facts(), self.server.facts(), self.activity.facts()];
+        parts.concat()
+    }
+
+    fn remarks(&self) -> Remarks {
+        self.server.remarks()
+    }
+
+    fn sample(&self) -> StatSet {
+        self.settle();
+        let mut stats = self.server.sample();
+        self.reads.sample(&self.running.pids(), &mut stats);
+        stats
+    }
+
+    fn look(&self, sessions: &mut [Doing]) -> bool {
+        self.activity.look(sessions)
+    }
+
+    fn watched_disks(&self) -> Vec<String> {
+        assay_block::disks_under(&self.reads.watched_paths())
     }
 }

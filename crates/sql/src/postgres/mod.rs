@@ -12,6 +12,7 @@ mod claim;
 pub mod conninfo;
 mod destroy;
 mod engine;
+mod errors;
 mod growth;
 mod layout;
 mod marker;

@@ -28,10 +28,11 @@ pub(super) fn scan_sql(schema: u32, into: &str) -> String {
 
 /// The prepared statements for one schema.
 pub(super) struct Calls {
-    pub(super) schema: u32,
     pub(super) select: Call,
     pub(super) update: Option<Call>,
     pub(super) scan: Option<Call>,
+    /// Of the next update.
+    pub(super) content: Vec<u8>,
 }
 
 impl Calls {
@@ -55,7 +56,8 @@ impl Calls {
             plan_is(connection, &scan, &["ALL ".to_owned()])?;
             scans = Some(prepared(connection, &scan, (0, 0))?);
         }
-        Ok(Self { schema, select: prepared(connection, &select("? and ?"), (0, 2))?, update: updates, scan: scans })
+        let select = prepared(connection, &select("? and ?"), (0, 2))?;
+        Ok(Self { select, update: updates, scan: scans, content: Vec::new() })
     }
 }
 

@@ -9,28 +9,27 @@ mod slices;
 use super::address::Address;
 use super::attached::{Attached, OWN_CONNECTIONS};
 use super::claim;
-use super::conn::Connection;
+use super::conn::{Connection, told};
 use super::layout::changed_columns;
 use super::marker::{self, Marked};
 use super::product::Product;
 use super::server::Server;
 use crate::claim::Purpose;
-use crate::patience::Patience;
-use crate::pipelined::{Base, Pipeline};
-use crate::slices::{Pace, refuse_unfit};
-use crate::watch::Backends;
-use assay_measure::clock::Clock;
+use crate::pipelined::threads;
+use crate::running::OnServer;
+use crate::session::{Base, SlobEngine};
+use crate::slices::refuse_unfit;
 use assay_measure::config::Settings;
-use assay_measure::snapshot::{Fact, StatSet};
-use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Remarks, Slice, SliceDone};
+use assay_measure::snapshot::Fact;
+use assay_run::engine::{Engine, EngineError};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use assay_run::workload::Workload;
-use assay_slob::Slob;
-use std::time::Duration;
+use calls::Calls;
+use session::Link;
+use slices::Sliced;
 
 /// An opened data set.
-pub(super) struct MariaEngine {
+struct MariaEngine {
     plan: Plan,
     /// READ_MODE=batched.
     batched: bool,
@@ -91,7 +90,7 @@ pub(super) fn open(
             |control: &mut Connection| (1..=plan.schemas).try_for_each(|home| slices::create(control, plan, home));
         engine.on.control(make).transpose()?;
     }
-    Ok(Box::new(engine))
+    Ok(Box::new(SlobEngine(engine)))
 }
 
 /// Reads the data set again under the claim, since it may have been replaced meanwhile.
@@ -101,111 +100,46 @@ fn claimed(control: &mut Connection, database: &str, plan: &Plan) -> Result<Mark
     Ok(marked)
 }
 
-/// Number of threads for so many sessions. If there are fewer CPUs than sessions, one thread serves many, because a
-/// thread switch for each answer would cost more than everything else. Slices need one thread per session, since it
-/// blocks.
-fn threads((shared, asked): (bool, usize), sessions: usize, cpus: usize) -> usize {
-    match (shared, asked) {
-        (false, _) => sessions,
-        (true, 0) => sessions.min(cpus),
-        (true, asked) => asked.min(sessions),
+impl OnServer for MariaEngine {
+    type On = Attached;
+
+    fn on(&self) -> &Attached {
+        &self.on
     }
 }
 
 impl Base for MariaEngine {
-    type Session = session::Session;
-    type Sliced = slices::Sliced;
-    type Token = super::attached::Token;
+    type Link = Link;
 
-    fn clock(&self) -> &Clock {
-        &self.on.clock
-    }
-
-    fn patience(&self) -> &Patience {
-        &self.on.address.patience
-    }
-
-    fn backends(&self) -> &Backends<Self::Token> {
-        &self.on.backends
+    fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     fn columns(&self) -> usize {
         changed_columns(self.plan.redo_stress).len()
     }
 
-    fn last_look(&self, number: u32) {
-        self.on.closes(number);
-    }
-
-    fn open(&self, number: u32, home: u32) -> Result<session::Session, EngineError> {
-        session::Session::open(self, number, home)
-    }
-
-    fn slices(&self, session: &mut session::Session, home: u32) -> Result<Option<slices::Sliced>, EngineError> {
-        let connection = session.connection.as_mut().filter(|_| self.in_server);
-        let run = (self.packet_bytes, self.claim);
-        connection.map(|connection| slices::Sliced::open(connection, &self.plan, home, run)).transpose()
-    }
-
-    fn pace(sliced: &slices::Sliced) -> &Pace {
-        &sliced.pace
-    }
-
-    fn slice(
-        &self,
-        session: &mut session::Session,
-        sliced: &mut slices::Sliced,
-        slice: Slice<'_>,
-    ) -> Result<SliceDone, EngineError> {
-        sliced.perform(session, &self.plan, &self.on.clock, slice)
-    }
-}
-
-impl Engine for MariaEngine {
-    fn facts(&self) -> Vec<Fact> {
-        let mut facts = self.facts.clone();
-        facts.extend(self.on.facts());
-        facts
-    }
-
-    fn remarks(&self) -> Remarks {
-        self.on.server.remarks()
-    }
-
-    fn workload(&self) -> &dyn Workload {
-        &Slob
+    fn facts(&self) -> &[Fact] {
+        &self.facts
     }
 
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
-        threads((!self.in_server, self.threads), sessions, cpus)
+        threads((self.in_server, self.threads), sessions, cpus)
     }
 
-    fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
-        Ok(Box::new(Pipeline::open(self, assignment)?))
+    fn connect(&self, number: u32, home: u32) -> Result<Link, EngineError> {
+        let mut connection = self.on.session(number)?;
+        let mrr = connection.product.batches(self.batched);
+        connection
+            .run(&format!("set autocommit = 1, optimizer_switch = '{mrr}', wait_timeout = 31536000"))
+            .map_err(told("preparing a session"))?;
+        let run = (self.packet_bytes, self.claim);
+        let sliced = self.in_server.then(|| Sliced::open(&mut connection, &self.plan, home, run));
+        Ok(Link::new(connection, sliced.transpose()?))
     }
 
-    fn sample(&self) -> StatSet {
-        self.on.sample()
-    }
-
-    fn look(&self, sessions: &mut [Doing]) -> bool {
-        self.on.look(sessions)
-    }
-
-    fn phase(&self, name: &'static str, within: Option<Duration>) {
-        self.on.phase(name, within);
-    }
-
-    fn overdue(&self, late: Duration) {
-        self.on.overdue(late);
-    }
-
-    fn works_in_driver_threads(&self) -> bool {
-        false
-    }
-
-    fn watched_disks(&self) -> Vec<String> {
-        self.on.host.disks()
+    fn calls(&self, link: &mut Link, schema: u32) -> Result<Calls, EngineError> {
+        Calls::prepare(&mut link.connection, &self.plan, schema)
     }
 
     fn close(&self) -> Result<(), EngineError> {
@@ -224,19 +158,5 @@ impl Drop for MariaEngine {
     fn drop(&mut self) {
         // Errors are ignored; the next prepare or destroy finds what is left.
         let _ = self.close();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::threads;
-
-    #[test]
-    fn sessions_share_threads_where_not_each_can_have_a_cpu() {
-        assert_eq!(threads((true, 0), 2, 2), 2);
-        assert_eq!(threads((true, 0), 64, 2), 2);
-        assert_eq!(threads((true, 4), 64, 2), 4);
-        assert_eq!(threads((true, 4), 2, 2), 2);
-        assert_eq!(threads((false, 4), 64, 2), 64);
     }
 }

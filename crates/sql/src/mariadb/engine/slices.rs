@@ -14,8 +14,8 @@ use super::super::layout::changed_columns;
 use super::super::marker::{OURS, loop_name};
 use super::super::product::Product;
 use super::calls::{scan_sql, select_sql, update_sql};
-use super::session::{Failure, Session};
-use crate::slices::{Answer, NS_PER_US, Pace, foreign, is_hot};
+use crate::session::Failed;
+use crate::slices::{Answer, Pace, encoded, turn};
 use assay_measure::clock::{Clock, Ns};
 use assay_run::dataset::rows::{COLUMN_BYTES, fill_columns};
 use assay_run::engine::{EngineError, Op, Slice, SliceDone};
@@ -23,11 +23,6 @@ use assay_run::plan::{Edge, Plan};
 
 /// Most operations in a slice. The results are collected in one text, which grows with each operation.
 const OPS_MAX: usize = 512;
-/// Operation codes, one digit each; codes for the hot schema follow.
-const SELECT: u8 = 0;
-const UPDATE: u8 = 1;
-const SCAN: u8 = 2;
-const HOT: u8 = 3;
 /// Digits of a key.
 const KEY_DIGITS: usize = 14;
 /// Type of operations and contents.
@@ -36,12 +31,13 @@ const TEXT: &str = "longtext character set latin1";
 const FRAME_BYTES: u64 = 65_536;
 
 /// Slices of a session.
-pub(in crate::mariadb) struct Sliced {
+pub(super) struct Sliced {
     pub(super) pace: Pace,
     home: u32,
     /// What performs the operations.
     work: Work,
-    sql: String,
+    ops: String,
+    contents: String,
     content: Vec<u8>,
 }
 
@@ -82,7 +78,8 @@ impl Sliced {
                 Product::MariaDb => Work::Block(body(plan, home)),
                 Product::MySql => Work::Procedure(loop_name(claim, home)),
             },
-            sql: String::new(),
+            ops: String::new(),
+            contents: String::new(),
             content: Vec::new(),
         })
     }
@@ -90,64 +87,42 @@ impl Sliced {
     /// Performs a slice.
     pub(super) fn perform(
         &mut self,
-        session: &mut Session,
+        connection: &mut Connection,
         plan: &Plan,
         clock: &Clock,
-        slice: Slice<'_>,
-    ) -> Result<SliceDone, EngineError> {
-        let sent_ns = clock.now_ns();
-        let left_ns = self.pace.left_ns(sent_ns, slice.until_ns);
-        self.encode(plan, slice.ops, left_ns / NS_PER_US)?;
-        let answered = self.ask(session, slice.ops.len());
-        let end_ns = clock.now_ns();
-        match answered {
-            Ok(answer) => Ok(self.pace.timed(slice.ops.len(), (sent_ns, end_ns), answer)),
-            Err(failure) => {
-                let failed = session.failed(failure);
-                Ok(Pace::nothing_done(failed, sent_ns, end_ns))
-            }
-        }
-    }
-
-    /// The statement that performs these operations.
-    fn encode(&mut self, plan: &Plan, ops: &[Op], budget_us: u64) -> Result<(), EngineError> {
-        let contents = contents_of(plan);
-        let mut told = String::with_capacity(ops.len() * (1 + KEY_DIGITS));
-        let mut filled = String::new();
-        for op in ops {
-            let (kind, first) = match *op {
-                Op::Select { first_key, .. } => (SELECT, first_key),
-                Op::Update { first_key, stamp, .. } => {
-                    fill_columns(&mut self.content, contents, stamp, first_key, plan.obfuscate);
-                    filled.push_str(&String::from_utf8_lossy(&self.content));
-                    (UPDATE, first_key)
-                }
-                Op::Scan { .. } => (SCAN, 0),
-                Op::Call { .. } => return Err(foreign()),
+        slice: &Slice<'_>,
+    ) -> Result<SliceDone, Failed> {
+        self.encode(plan, slice.ops)?;
+        let Self { pace, work, ops, contents, .. } = self;
+        let asked = slice.ops.len();
+        pace.performed(clock, slice, |left_us| {
+            let sql = match work {
+                Work::Block(body) => format!(
+                    "begin not atomic declare ops {TEXT} default '{ops}'; declare contents {TEXT} default '{contents}'; \
+                     declare most int default {asked}; declare budget bigint default {left_us}; {body} end"
+                ),
+                Work::Procedure(name) => format!("call {name}('{ops}', '{contents}', {asked}, {left_us})"),
             };
-            let hot = if is_hot(op, self.home)? { HOT } else { 0 };
-            told.push_str(&format!("{}{first:0KEY_DIGITS$}", kind + hot));
-        }
-        let most = ops.len();
-        self.sql = match &self.work {
-            Work::Block(body) => format!(
-                "begin not atomic declare ops {TEXT} default '{told}'; declare contents {TEXT} default '{filled}'; \
-                 declare most int default {most}; declare budget bigint default {budget_us}; {body} end"
-            ),
-            Work::Procedure(name) => {
-                format!("call {name}('{told}', '{filled}', {most}, {budget_us})")
+            match connection.rows(&sql) {
+                Ok(rows) => Ok(answer(asked, &rows)?),
+                Err(error) if error.is_fatal() => Err(error.into()),
+                Err(error) => Ok(killed(connection, asked, &error)?),
             }
-        };
-        Ok(())
+        })
     }
 
-    fn ask(&self, session: &mut Session, asked: usize) -> Result<Answer, Failure> {
-        let connection = session.connection.as_mut().ok_or(Failure::Closed)?;
-        match connection.rows(&self.sql) {
-            Ok(rows) => Ok(answer(asked, &rows)?),
-            Err(error) if error.is_fatal() => Err(error.into()),
-            Err(error) => Ok(killed(connection, asked, &error)?),
+    fn encode(&mut self, plan: &Plan, ops: &[Op]) -> Result<(), EngineError> {
+        self.ops.clear();
+        self.contents.clear();
+        for op in ops {
+            let (kind, first) = encoded(op, self.home)?;
+            if let Op::Update { stamp, .. } = *op {
+                fill_columns(&mut self.content, contents_of(plan), stamp, first, plan.obfuscate);
+                self.contents.push_str(&String::from_utf8_lossy(&self.content));
+            }
+            self.ops.push_str(&format!("{kind}{first:0KEY_DIGITS$}"));
         }
+        Ok(())
     }
 }
 
@@ -200,7 +175,9 @@ fn longest(connection: &mut Connection) -> Result<Ns, EngineError> {
 fn body(plan: &Plan, home: u32) -> String {
     let values: String =
         (0..contents_of(plan)).map(|n| format!("declare v{n} char({COLUMN_BYTES}) character set latin1; ")).collect();
-    let (each, turn) = (1 + KEY_DIGITS, turn(plan, home));
+    let each = 1 + KEY_DIGITS;
+    let scan = |schema| format!("{};", scan_sql(schema, " into n"));
+    let turn = turn(plan, home, "k", [&|schema| select(plan, schema), &|schema| update(plan, schema), &scan]);
     format!(
         "declare i, k, u int default 0; declare a, n, m, us bigint default 0; {values}\
          declare began datetime(6) default sysdate(6); \
@@ -235,31 +212,6 @@ pub(super) fn create(connection: &mut Connection, plan: &Plan, home: u32) -> Res
         body(plan, home)
     );
     connection.run(&create).map_err(&doing)
-}
-
-/// One iteration of the loop, without operations that the plan never requests.
-fn turn(plan: &Plan, home: u32) -> String {
-    let mut kinds = Vec::new();
-    let hot = (plan.hot_schema_frequency > 0 && home != 1).then_some(1);
-    for (base, schema) in [(0, Some(home)), (HOT, hot)] {
-        let Some(schema) = schema else { continue };
-        if plan.update_pct < 100 && plan.scan_pct < 100 {
-            kinds.push((base + SELECT, select(plan, schema)));
-        }
-        if plan.update_pct > 0 {
-            kinds.push((base + UPDATE, update(plan, schema)));
-        }
-        if plan.scan_pct > 0 {
-            kinds.push((base + SCAN, format!("{};", scan_sql(schema, " into n"))));
-        }
-    }
-    match kinds.as_slice() {
-        [(_, only)] => only.clone(),
-        several => {
-            let cases: Vec<String> = several.iter().map(|(kind, sql)| format!("when {kind} then {sql}")).collect();
-            format!("case k {} end case;", cases.join(" "))
-        }
-    }
 }
 
 /// The ranges of one operation: one, or two if it may wrap past the last key.

@@ -4,30 +4,29 @@ use super::MariadbOrders;
 use super::ddl::Named;
 use super::load::within;
 use super::marker;
-use super::session;
+use super::session::{self, Link};
 use crate::claim::Purpose;
 use crate::mariadb::attached::{Attached, OWN_CONNECTIONS};
 use crate::mariadb::claim;
 use crate::mariadb::conn::Connection;
 use crate::mariadb::engine::facts;
 use crate::mariadb::server::Server;
-use crate::orders::engine::{Base, OrdersEngine};
+use crate::orders::engine::OrdersEngine;
 use crate::orders::marker::Marker;
-use crate::orders::session::{Common, Sessions};
+use crate::orders::session::{Base, Common};
 use crate::orders::target::Opens;
 use crate::orders::{Talk, books, nothing};
+use crate::running::OnServer;
 use assay_measure::config::Settings;
 use assay_measure::facts::{ENGINE, SERVER_TOLD};
-use assay_measure::snapshot::{Fact, StatSet};
+use assay_measure::snapshot::Fact;
 use assay_orders::checks::Words;
-use assay_orders::ledger::{Ledger, opening_sql};
+use assay_orders::ledger::opening_sql;
 use assay_orders::params::Asked;
 use assay_orders::part::FromEngine;
-use assay_run::engine::{Doing, Driver, Engine, EngineError, Remarks};
+use assay_run::engine::{Engine, EngineError};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use std::sync::Mutex;
-use std::time::Duration;
 
 /// Base of a run.
 pub(super) struct Run {
@@ -97,47 +96,19 @@ fn durability(control: &mut Connection) -> Result<String, EngineError> {
     Ok(all?.join(", "))
 }
 
+impl OnServer for Run {
+    type On = Attached;
+
+    fn on(&self) -> &Attached {
+        &self.on
+    }
+}
+
 impl Base for Run {
-    fn facts(&self) -> Vec<Fact> {
-        self.on.facts()
-    }
+    type Wire = Link;
 
-    fn remarks(&self) -> Remarks {
-        self.on.server.remarks()
-    }
-
-    fn driver<'a>(
-        &'a self,
-        common: &'a Common,
-        ledger: &'a Mutex<Ledger>,
-        numbers: &mut dyn Iterator<Item = u32>,
-    ) -> Result<Box<dyn Driver + 'a>, EngineError> {
-        let mut sessions = Sessions { around: &self.on, common, ledger, sessions: Vec::new() };
-        for number in numbers {
-            let session = session::open(&self.on, common, number)?;
-            sessions.sessions.push(session);
-        }
-        Ok(Box::new(sessions))
-    }
-
-    fn sample(&self) -> StatSet {
-        self.on.sample()
-    }
-
-    fn look(&self, sessions: &mut [Doing]) -> bool {
-        self.on.look(sessions)
-    }
-
-    fn phase(&self, name: &'static str, within: Option<Duration>) {
-        self.on.phase(name, within);
-    }
-
-    fn overdue(&self, late: Duration) {
-        self.on.overdue(late);
-    }
-
-    fn watched_disks(&self) -> Vec<String> {
-        self.on.host.disks()
+    fn connect(&self, common: &Common, number: u32) -> Result<Link, EngineError> {
+        session::open(&self.on, common, number)
     }
 
     fn conclude(&self, part: &mut FromEngine, verify: bool) {

@@ -6,7 +6,7 @@ use super::statements::{DRAWN, statement};
 use crate::mariadb::attached::Attached;
 use crate::mariadb::conn::{Connection, MyError, Prepared, op_error, told};
 use crate::mariadb::wire::{self, Bind};
-use crate::orders::session::{Argument, Common, Session, Wire, arguments};
+use crate::orders::session::{Common, Plain, Wire, plain};
 use assay_orders::inputs::Inputs;
 use assay_orders::mix::{ALL, Tx};
 use assay_orders::model::SEQUENCES;
@@ -29,6 +29,8 @@ pub(super) struct Link {
     statements: Vec<Marked>,
     /// Numbers of each of [`SEQUENCES`] that this session has reserved and not used, if the server has no sequences.
     reserved: [Range<i64>; SEQUENCES.len()],
+    /// Of the last procedure.
+    effects: Effects,
 }
 
 /// Number of results of a procedure.
@@ -39,7 +41,7 @@ const SETUP: &str = "set session transaction isolation level read committed; set
                      wait_timeout = 31536000";
 
 /// Connects and prepares.
-pub(super) fn open(on: &Attached, common: &Common, number: u32) -> Result<Session<Link>, EngineError> {
+pub(super) fn open(on: &Attached, common: &Common, number: u32) -> Result<Link, EngineError> {
     let mut connection = on.session(number)?;
     for sql in SETUP.split("; ") {
         connection.run(sql).map_err(told("preparing a session"))?;
@@ -62,8 +64,8 @@ pub(super) fn open(on: &Attached, common: &Common, number: u32) -> Result<Sessio
             procedures.push((prepared, procedures::drawn(tx, product)));
         }
     }
-    let link = Link { connection, procedures, statements, reserved: Default::default() };
-    Ok(Session::new(number, link))
+    let reserved = Default::default();
+    Ok(Link { connection, procedures, statements, reserved, effects: Effects::default() })
 }
 
 impl Link {
@@ -108,13 +110,13 @@ impl Wire for Link {
         (told, error.is_fatal())
     }
 
-    fn call(&mut self, inputs: &Inputs<'_>, pause: Pause) -> Result<Effects, MyError> {
-        let arguments = arguments(inputs);
+    fn ask(&mut self, inputs: &Inputs<'_>, pause: Pause) -> Result<(), MyError> {
+        let arguments = plain(inputs);
         let mut binds: Vec<Bind<'_>> = arguments
             .iter()
             .map(|argument| match argument {
-                Argument::Int(n) => Bind::Int(*n),
-                Argument::Text(text) => Bind::Text(text.as_bytes()),
+                Plain::Int(n) => Bind::Int(*n),
+                Plain::Text(text) => Bind::Text(text.as_bytes()),
             })
             .collect();
         binds.extend([pause.min_ns, pause.max_ns].map(|ns| Bind::Double(ns as f64 / 1e9)));
@@ -133,7 +135,12 @@ impl Wire for Link {
             let again = unused(*at, inputs.tx, effects);
             self.reserved[*at].start -= i64::from(again);
         }
-        Ok(effects)
+        self.effects = effects;
+        Ok(())
+    }
+
+    fn answer(&mut self) -> Result<Effects, MyError> {
+        Ok(self.effects)
     }
 
     fn begin(&mut self) -> Result<(), MyError> {

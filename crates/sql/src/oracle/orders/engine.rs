@@ -8,22 +8,22 @@ use super::ddl::Named;
 use super::load::{self, Link};
 use super::session;
 use crate::claim::Purpose;
-use crate::orders::engine::{Base, OrdersEngine};
+use crate::orders::engine::OrdersEngine;
 use crate::orders::marker::Marker;
-use crate::orders::session::{Common, Sessions};
+use crate::orders::session::{Base, Common};
 use crate::orders::target::{Life, Opens};
 use crate::orders::{Talk, books};
+use crate::running::OnServer;
 use assay_measure::config::Settings;
 use assay_measure::facts::{ENGINE, SERVER_TOLD};
-use assay_measure::snapshot::{Fact, StatSet};
+use assay_measure::snapshot::Fact;
 use assay_orders::checks::Words;
-use assay_orders::ledger::{Ledger, opening_sql};
+use assay_orders::ledger::opening_sql;
 use assay_orders::params::Asked;
 use assay_orders::part::FromEngine;
-use assay_run::engine::{Doing, Driver, Engine, EngineError, Remarks};
+use assay_run::engine::{Engine, EngineError};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use std::sync::Mutex;
 
 /// Base of a run.
 pub(super) struct Run {
@@ -78,34 +78,19 @@ fn durability(on: &Attached) -> String {
     format!("commits wait for the log; {}, {}, {}", set("commit_wait"), set("commit_logging"), set("log mode"))
 }
 
+impl OnServer for Run {
+    type On = Attached;
+
+    fn on(&self) -> &Attached {
+        &self.on
+    }
+}
+
 impl Base for Run {
-    fn facts(&self) -> Vec<Fact> {
-        self.on.facts()
-    }
+    type Wire = session::Link;
 
-    fn remarks(&self) -> Remarks {
-        self.on.remarks()
-    }
-
-    fn driver<'a>(
-        &'a self,
-        common: &'a Common,
-        ledger: &'a Mutex<Ledger>,
-        numbers: &mut dyn Iterator<Item = u32>,
-    ) -> Result<Box<dyn Driver + 'a>, EngineError> {
-        let mut sessions = Sessions { around: &self.on, common, ledger, sessions: Vec::new() };
-        for number in numbers {
-            sessions.sessions.push(session::open(&self.on, common, number)?);
-        }
-        Ok(Box::new(sessions))
-    }
-
-    fn sample(&self) -> StatSet {
-        self.on.sample()
-    }
-
-    fn look(&self, sessions: &mut [Doing]) -> bool {
-        self.on.look(sessions)
+    fn connect(&self, common: &Common, number: u32) -> Result<session::Link, EngineError> {
+        session::open(&self.on, common, number)
     }
 
     fn conclude(&self, part: &mut FromEngine, verify: bool) {

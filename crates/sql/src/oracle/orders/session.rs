@@ -5,7 +5,7 @@ use super::super::session::{Bind, OraError, Session as Server, told};
 use super::load::SETUP;
 use super::package;
 use super::statements::{How, Sent, statement};
-use crate::orders::session::{Argument, Common, Session, Wire, arguments};
+use crate::orders::session::{Common, Plain, Wire, plain};
 use assay_orders::inputs::Inputs;
 use assay_orders::mix::ALL;
 use assay_orders::params::Pause;
@@ -21,18 +21,20 @@ pub(super) struct Link {
     session: Box<dyn Server>,
     calls: Vec<String>,
     statements: Vec<Sent>,
+    /// Of the last call.
+    effects: Effects,
 }
 
 /// Connects.
-pub(super) fn open(on: &Attached, common: &Common, number: u32) -> Result<Session<Link>, EngineError> {
+pub(super) fn open(on: &Attached, common: &Common, number: u32) -> Result<Link, EngineError> {
     let mut session = on.session(number)?;
     session.run(SETUP, &[]).map_err(told("preparing a session"))?;
     if common.asked.commit_logon && !common.asked.client_side {
         let set = session.call(package::COMMIT_LOGON, &[], 0);
         set.map_err(told("preparing a session"))?;
     }
-    let link = Link { session, calls: ALL.map(package::call).to_vec(), statements: STATEMENTS.map(statement).to_vec() };
-    Ok(Session::new(number, link))
+    let (calls, statements) = (ALL.map(package::call).to_vec(), STATEMENTS.map(statement).to_vec());
+    Ok(Link { session, calls, statements, effects: Effects::default() })
 }
 
 impl Wire for Link {
@@ -45,13 +47,13 @@ impl Wire for Link {
         (told, error.is_fatal())
     }
 
-    fn call(&mut self, inputs: &Inputs<'_>, pause: Pause) -> Result<Effects, OraError> {
-        let arguments = arguments(inputs);
+    fn ask(&mut self, inputs: &Inputs<'_>, pause: Pause) -> Result<(), OraError> {
+        let arguments = plain(inputs);
         let mut binds: Vec<Bind<'_>> = arguments
             .iter()
             .map(|argument| match argument {
-                Argument::Int(n) => Bind::Int(*n),
-                Argument::Text(text) => Bind::Text(text),
+                Plain::Int(n) => Bind::Int(*n),
+                Plain::Text(text) => Bind::Text(text),
             })
             .collect();
         binds.extend([pause.min_ns, pause.max_ns].map(|ns| Bind::Int((ns / NS_PER_US) as i64)));
@@ -60,7 +62,12 @@ impl Wire for Link {
         let numbers: Vec<i64> = told.split(',').filter_map(|n| n.parse().ok()).collect();
         let numbers = <[i64; 6]>::try_from(numbers)
             .map_err(|_| OraError::broken(format!("{call} returned {told:?}, which is not a valid answer")))?;
-        Ok(Effects::of(numbers))
+        self.effects = Effects::of(numbers);
+        Ok(())
+    }
+
+    fn answer(&mut self) -> Result<Effects, OraError> {
+        Ok(self.effects)
     }
 
     /// The first change begins a transaction.

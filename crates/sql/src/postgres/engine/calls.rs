@@ -1,7 +1,8 @@
 //! The statements of one schema, prepared in one session.
 
 use super::options::Options;
-use super::{errors, plans};
+use super::plans;
+use crate::postgres::errors;
 use crate::postgres::layout::changed_columns;
 use crate::postgres::wire::{Bind, Call, Connection};
 use assay_run::dataset::rows::{COLUMN_BYTES, FILL, fill_columns};
@@ -14,7 +15,6 @@ const CONTENT: usize = 2;
 /// The prepared statements for one schema.
 #[derive(Debug)]
 pub(super) struct Calls {
-    pub schema: u32,
     pub select: Call,
     pub update: Option<Call>,
     pub scan: Option<Call>,
@@ -89,7 +89,6 @@ impl Calls {
             None
         };
         Ok(Self {
-            schema,
             select: Call::new(&select, &keys),
             update,
             scan,

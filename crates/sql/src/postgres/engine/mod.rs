@@ -1,10 +1,9 @@
 //! Sessions of a run: one connection each; every operation is a prepared statement with its own start and end time.
 //!
-//! [`server`] checks whether the server can serve the plan, [`session`] implements a session, [`crate::watch`] cancels
-//! abandoned statements. Design: `docs/design/postgres-session.md`.
+//! [`server`] checks whether the server can serve the plan, [`crate::session`] implements a session over [`session`]'s
+//! connection. Design: `docs/design/postgres-session.md`.
 
 mod calls;
-pub(super) mod errors;
 mod options;
 mod plans;
 pub(super) mod server;
@@ -17,27 +16,26 @@ use super::At;
 use super::attached::Attached;
 use super::check::nothing_here;
 use super::claim::{self, Purpose};
+use super::errors;
 use super::growth;
 use super::layout::changed_columns;
 use super::marker::{self, Found, Ours};
 use super::site::Guard;
-use super::wire::{CancelToken, Connection};
-use crate::patience::Patience;
-use crate::pipelined::{Base, Pipeline};
-use crate::slices::Pace;
-use crate::watch::Backends;
-use assay_measure::clock::Clock;
+use super::wire::Connection;
+use crate::pipelined::threads;
+use crate::running::{Attachment, OnServer};
+use crate::session::{Base, SlobEngine};
 use assay_measure::config::Settings;
 use assay_measure::locked::locked;
-use assay_measure::snapshot::{Fact, StatSet};
-use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Remarks, Slice, SliceDone};
+use assay_measure::snapshot::Fact;
+use assay_run::engine::{Engine, EngineError, Remarks};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
-use assay_run::workload::Workload;
-use assay_slob::Slob;
-use options::{Loop, Options};
+use calls::Calls;
+use options::Options;
+use session::Link;
+use slices::Sliced;
 use std::sync::Mutex;
-use std::time::Duration;
 
 /// An opened data set.
 struct PgEngine {
@@ -56,7 +54,7 @@ struct PgEngine {
 
 /// Opens the data set for a run.
 pub(super) fn open(at: &At, plan: &Plan, settings: &Settings, stop: &Stop) -> Result<Box<dyn Engine>, EngineError> {
-    Ok(Box::new(PgEngine::open(at, plan, settings, stop)?))
+    Ok(Box::new(SlobEngine(PgEngine::open(at, plan, settings, stop)?)))
 }
 
 impl PgEngine {
@@ -95,114 +93,58 @@ fn claimed(control: &mut Connection, plan: &Plan, options: &Options) -> Result<B
     Ok(ours)
 }
 
+impl OnServer for PgEngine {
+    type On = Attached;
+
+    fn on(&self) -> &Attached {
+        &self.on
+    }
+}
+
 impl Base for PgEngine {
-    type Session = session::Session;
-    type Sliced = slices::Sliced;
-    type Token = CancelToken;
+    type Link = Link;
 
-    fn clock(&self) -> &Clock {
-        &self.on.clock
-    }
-
-    fn patience(&self) -> &Patience {
-        &self.on.connect.patience
-    }
-
-    fn backends(&self) -> &Backends<CancelToken> {
-        &self.on.backends
+    fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     fn columns(&self) -> usize {
         changed_columns(self.plan.redo_stress).count()
     }
 
-    fn last_look(&self, number: u32) {
-        if let Some(pid) = self.on.backends.pid(number) {
-            self.on.reads.last_look(pid);
-        }
-    }
-
-    fn open(&self, number: u32, home: u32) -> Result<session::Session, EngineError> {
-        session::Session::open(self, number, home)
-    }
-
-    fn slices(&self, session: &mut session::Session, home: u32) -> Result<Option<slices::Sliced>, EngineError> {
-        let connection = session.connection.as_mut().filter(|_| self.options.run_loop == Loop::Server);
-        connection.map(|connection| slices::Sliced::open(connection, &self.options, &self.plan, home)).transpose()
-    }
-
-    fn pace(sliced: &slices::Sliced) -> &Pace {
-        &sliced.pace
-    }
-
-    fn slice(
-        &self,
-        session: &mut session::Session,
-        sliced: &mut slices::Sliced,
-        slice: Slice<'_>,
-    ) -> Result<SliceDone, EngineError> {
-        sliced.perform(session, &self.plan, &self.on.clock, slice)
-    }
-
-    /// Not possible within a transaction. If the connection fails here, the next operation fails and reports it.
-    fn publish(&self, session: &mut session::Session) {
-        if session.state == b'I'
-            && let Some(connection) = &mut session.connection
-        {
-            let _ = self.on.server.flush(connection);
-        }
-    }
-}
-
-impl Engine for PgEngine {
-    fn facts(&self) -> Vec<Fact> {
-        let mut facts = self.facts.clone();
-        facts.extend(self.on.facts());
-        facts
+    fn facts(&self) -> &[Fact] {
+        &self.facts
     }
 
     fn remarks(&self) -> Remarks {
-        let mut remarks = self.on.server.remarks();
+        let mut remarks = self.on.remarks();
         if !self.grown.is_empty() {
             remarks.warnings.push(format!("The data set had grown before this run: {}.", self.grown));
         }
         remarks
     }
 
-    fn workload(&self) -> &dyn Workload {
-        &Slob
-    }
-
     fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
-        self.options.driver_threads(sessions, cpus)
+        threads((self.options.in_server, self.options.threads), sessions, cpus)
     }
 
-    fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
-        Ok(Box::new(Pipeline::open(self, assignment)?))
+    fn connect(&self, number: u32, home: u32) -> Result<Link, EngineError> {
+        let mut connection = self.on.session(number, &self.options.session_settings())?;
+        // Nothing after this needs the rights of the role that logged in.
+        if let Some(acting) = &self.acting {
+            connection.query(acting).map_err(errors::unusable)?;
+        }
+        let sliced = self.options.in_server.then(|| Sliced::open(&mut connection, &self.options, &self.plan, home));
+        Link::new(connection, sliced.transpose()?)
     }
 
-    fn sample(&self) -> StatSet {
-        self.on.sample()
+    fn calls(&self, link: &mut Link, schema: u32) -> Result<Calls, EngineError> {
+        Calls::prepare(&mut link.connection, &self.options, &self.plan, schema)
     }
 
-    fn look(&self, sessions: &mut [Doing]) -> bool {
-        self.on.activity.look(sessions)
-    }
-
-    fn phase(&self, name: &'static str, within: Option<Duration>) {
-        self.on.phase(name, within);
-    }
-
-    fn overdue(&self, late: Duration) {
-        self.on.overdue(late);
-    }
-
-    fn works_in_driver_threads(&self) -> bool {
-        false
-    }
-
-    fn watched_disks(&self) -> Vec<String> {
-        assay_block::disks_under(&self.on.reads.watched_paths())
+    /// If the connection fails here, the next operation fails and reports it.
+    fn publish(&self, link: &mut Link) {
+        let _ = self.on.server.flush(&mut link.connection);
     }
 
     fn close(&self) -> Result<(), EngineError> {

@@ -22,26 +22,18 @@ pub(super) enum ReadMode {
     },
 }
 
-/// Where the sessions' loop runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Loop {
-    /// In assay: one round trip per operation.
-    Client,
-    /// In a procedure: one round trip per slice of operations.
-    Server,
-}
-
 /// Session options.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     /// Names of the data set's schema and tables.
     pub names: Names,
     pub read_mode: ReadMode,
-    pub run_loop: Loop,
+    /// LOOP=server: a procedure performs slices of operations, one round trip each.
+    pub in_server: bool,
     /// synchronous_commit of the sessions; `None` keeps the server's.
     pub commit_mode: Option<String>,
     /// DRIVER_THREADS; 0 lets assay choose.
-    threads: usize,
+    pub threads: usize,
 }
 
 impl Options {
@@ -55,43 +47,21 @@ impl Options {
             },
             _ => ReadMode::Single,
         };
-        let run_loop = match settings.text("LOOP") {
-            "server" => Loop::Server,
-            _ => Loop::Client,
-        };
+        let in_server = settings.text("LOOP") == "server";
+        if in_server {
+            refuse_unfit(plan)?;
+        }
         let commit_mode = match settings.text("COMMIT_MODE") {
             "" | "default" => None,
             mode => Some(mode.to_owned()),
         };
-        let options = Self {
+        Ok(Self {
             names: Names::new(settings)?,
             read_mode,
-            run_loop,
+            in_server,
             commit_mode,
             threads: settings.int("DRIVER_THREADS") as usize,
-        };
-        options.fits(plan)?;
-        Ok(options)
-    }
-
-    fn fits(&self, plan: &Plan) -> Result<(), EngineError> {
-        if self.run_loop == Loop::Client {
-            return Ok(());
-        }
-        refuse_unfit(plan)
-    }
-
-    /// Number of threads for so many sessions.
-    ///
-    /// If there are fewer CPUs than sessions, one thread serves many: taking the available answers one after the other
-    /// costs less than a thread switch for each. One thread per CPU keeps all CPUs busy; fewer threads did not (one
-    /// thread for 8 sessions left 14 % of two CPUs idle). Slices need one thread per session, since it blocks.
-    pub(super) fn driver_threads(&self, sessions: usize, cpus: usize) -> usize {
-        match (self.run_loop, self.threads) {
-            (Loop::Server, _) => sessions,
-            (Loop::Client, 0) => sessions.min(cpus),
-            (Loop::Client, asked) => asked.min(sessions),
-        }
+        })
     }
 
     /// Statements that make a session plan and commit as requested.
@@ -120,27 +90,5 @@ impl Options {
             ReadMode::Single => "single".to_owned(),
             ReadMode::Batched { depth } => format!("batched, effective_io_concurrency {depth}"),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::postgres::testing;
-
-    #[test]
-    fn sessions_share_threads_where_not_each_can_have_a_cpu() {
-        let threads = |given: &[(&str, &str)], sessions, cpus| {
-            let plan = Plan::plain(1, sessions as u32, 1000);
-            let options = Options::new(&testing::settings(given), &plan).expect("they fit");
-            options.driver_threads(sessions, cpus)
-        };
-        assert_eq!(threads(&[], 2, 2), 2);
-        assert_eq!(threads(&[], 3, 2), 2);
-        assert_eq!(threads(&[], 64, 16), 16);
-        assert_eq!(threads(&[], 64, 1), 1);
-        assert_eq!(threads(&[("DRIVER_THREADS", "4")], 64, 2), 4);
-        assert_eq!(threads(&[("DRIVER_THREADS", "4")], 2, 2), 2);
-        assert_eq!(threads(&[("LOOP", "server")], 64, 2), 64);
     }
 }

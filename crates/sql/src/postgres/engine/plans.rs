@@ -1,7 +1,7 @@
 //! Verifies with EXPLAIN, once for each statement of a session, that the server executes it the way the test intends.
 
-use super::errors;
 use super::options::{Options, ReadMode};
+use crate::postgres::errors;
 use crate::postgres::wire::{Connection, Prepared};
 use assay_run::engine::EngineError;
 

@@ -1,7 +1,7 @@
 //! Whether the server can serve the plan, and facts about it.
 
-use super::errors;
-use super::options::{Loop, Options};
+use super::options::Options;
+use crate::postgres::errors;
 use crate::postgres::wire::Connection;
 use assay_measure::facts::{ENGINE, READ_WITHOUT_CALLS, SERVER_TOLD};
 use assay_measure::snapshot::Fact;
@@ -69,12 +69,11 @@ pub(super) fn examine(control: &mut Connection, plan: &Plan, options: &Options) 
         Fact::new("read_mode", options.read_mode_name()),
         Fact::new(
             "loop",
-            match options.run_loop {
-                Loop::Client => "client: every operation is a separate round trip",
-                Loop::Server => {
-                    "server: a procedure performs slices of operations; operations do not include round trips; \
-                     latencies are whole microseconds of the server's clock"
-                }
+            if options.in_server {
+                "server: a procedure performs slices of operations; operations do not include round trips; latencies \
+                 are whole microseconds of the server's clock"
+            } else {
+                "client: every operation is a separate round trip"
             },
         ),
         Fact::new("commit_mode", options.commit_mode.as_deref().unwrap_or("the server's synchronous_commit")),
@@ -86,7 +85,7 @@ pub(super) fn examine(control: &mut Connection, plan: &Plan, options: &Options) 
 
 /// Updates need a server, a database and a role that allow writes.
 fn writes_allowed(control: &mut Connection, plan: &Plan, options: &Options, standby: bool) -> Result<(), EngineError> {
-    if standby && options.run_loop == Loop::Server {
+    if standby && options.in_server {
         return Err(EngineError::Unusable(
             "the server is a hot standby: LOOP=server creates a temporary procedure, which a standby refuses; use LOOP=client".to_owned(),
         ));

@@ -1,305 +1,118 @@
-//! One session: its connection, its statements, its transaction.
+//! The connection of a session, and its transaction.
 
 use super::calls::Calls;
-use super::{PgEngine, errors};
-use crate::counted::Counted;
-use crate::lost::{closed, probed};
-use crate::many::Talks;
+use super::slices::Sliced;
 use crate::patience::Wait;
-use crate::pipelined::Pipelined;
+use crate::postgres::errors;
 use crate::postgres::wire::{Call, Connection, PgError};
-use assay_run::engine::{EngineError, Op, OpError};
+use crate::session::{self, Failed, Keys, Step, there};
+use assay_measure::clock::Clock;
+use assay_run::engine::{EngineError, Slice, SliceDone};
+use assay_run::plan::Plan;
 use std::os::fd::BorrowedFd;
 
-/// Transaction state as the server reports it.
-const IN_TRANSACTION: u8 = b'T';
-const FAILED_TRANSACTION: u8 = b'E';
+/// The transaction state that the server reports outside of any.
+const IDLE: u8 = b'I';
 
-#[derive(Debug)]
-pub(in crate::postgres) struct Session {
-    /// Counted from 1.
-    pub number: u32,
-    pub connection: Option<Connection>,
-    /// Statements of each schema used so far: the session's own, and possibly the hot one.
-    calls: Vec<Calls>,
+/// Connection of a session.
+pub(super) struct Link {
+    pub(super) connection: Connection,
     begin: Call,
     commit: Call,
-    pub(super) state: u8,
-    scale: u64,
-    pub counted: Counted,
-    /// Why the session cannot continue.
-    pub lost: Option<String>,
+    state: u8,
+    /// With LOOP=server.
+    sliced: Option<Sliced>,
 }
 
-impl Session {
-    /// Connects, prepares, checks the plans, and performs one unmeasured select.
-    pub(super) fn open(engine: &PgEngine, number: u32, home: u32) -> Result<Self, EngineError> {
-        engine.on.turns.wait(&engine.on.stop)?;
-        let mut connection = Connection::open(&engine.on.connect)
-            .map_err(|error| EngineError::Unusable(format!("session {number} cannot connect: {error}")))?;
-        engine.on.backends.connected(number, connection.backend_pid(), connection.cancel_token());
-        connection.query(&engine.options.session_settings()).map_err(errors::unusable)?;
-        for sql in engine.on.server.session_sql() {
-            connection.query(sql).map_err(errors::unusable)?;
-        }
-        // Nothing after this needs the rights of the role that logged in.
-        if let Some(acting) = &engine.acting {
-            connection.query(acting).map_err(errors::unusable)?;
-        }
+impl Link {
+    pub(super) fn new(mut connection: Connection, sliced: Option<Sliced>) -> Result<Self, EngineError> {
         let mut utility = |sql| {
             let statement = connection.prepare(sql, &[]).map_err(errors::unusable)?;
             Ok::<_, EngineError>(Call::new(&statement, &[]))
         };
         let (begin, commit) = (utility("begin")?, utility("commit")?);
-        let calls = Calls::prepare(&mut connection, &engine.options, &engine.plan, home)?;
-        let mut session = Self {
-            number,
-            connection: Some(connection),
-            calls: vec![calls],
-            begin,
-            commit,
-            state: b'I',
-            scale: engine.plan.scale,
-            counted: Counted::default(),
-            lost: None,
-        };
-        session.probe(engine, home)?;
-        Ok(session)
-    }
-
-    /// Performs one untimed operation, which must touch as many rows as it requests.
-    fn probe(&mut self, engine: &PgEngine, home: u32) -> Result<(), EngineError> {
-        let width = engine.plan.work_unit;
-        let op = Op::Select { schema: home, first_key: 1, width };
-        let rows = self.perform(engine, &op).map_err(|error| EngineError::Unusable(error.text))?;
-        self.counted = Counted::default();
-        probed(home, width, rows)
-    }
-
-    /// Index of a schema's statements, which are prepared on first use.
-    #[inline]
-    fn calls_of(&mut self, engine: &PgEngine, schema: u32) -> Result<usize, Failure> {
-        if let Some(at) = self.calls.iter().position(|calls| calls.schema == schema) {
-            return Ok(at);
-        }
-        let Some(connection) = &mut self.connection else {
-            return Err(Failure::Closed);
-        };
-        let calls = Calls::prepare(connection, &engine.options, &engine.plan, schema)
-            .map_err(|error| Failure::Statement(error.to_string()))?;
-        self.calls.push(calls);
-        Ok(self.calls.len() - 1)
-    }
-
-    fn ask_select(&mut self, at: usize, first_key: u64, width: u64) -> Result<Asked, Failure> {
-        let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
-        let call = &mut self.calls[at].select;
-        add_range(connection, call, first_key, width, self.scale);
-        connection.send_calls()?;
-        Ok(Asked::Select)
-    }
-
-    fn ask_update(&mut self, at: usize, first_key: u64, width: u64, commit: bool) -> Result<Asked, Failure> {
-        let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
-        let call =
-            self.calls[at].update.as_mut().ok_or_else(|| Failure::Statement("the plan has no updates".to_owned()))?;
-        // Outside a transaction block, an update commits at its Sync.
-        let open = self.state == IN_TRANSACTION;
-        if !open && !commit {
-            connection.add(&self.begin);
-        }
-        add_range(connection, call, first_key, width, self.scale);
-        if open && commit {
-            connection.add(&self.commit);
-        }
-        connection.send_calls()?;
-        Ok(Asked::Update { commit })
-    }
-
-    fn ask_scan(&mut self, at: usize) -> Result<Asked, Failure> {
-        let connection = self.connection.as_mut().ok_or(Failure::Closed)?;
-        let call =
-            self.calls[at].scan.as_ref().ok_or_else(|| Failure::Statement("the plan has no scans".to_owned()))?;
-        connection.add(call);
-        connection.send_calls()?;
-        Ok(Asked::Scan)
-    }
-
-    /// Rolls back a failed transaction; notes a lost connection.
-    fn failed(&mut self, failure: Failure) -> OpError {
-        let error = match failure {
-            Failure::Server(error) => error,
-            Failure::Statement(text) => {
-                return OpError { class: "statement", text, retryable: false };
-            }
-            Failure::Closed => return closed(self.number),
-        };
-        let op_error = errors::op_error(&error);
-        if error.is_fatal() {
-            self.lose(&op_error.text);
-        } else if self.state == FAILED_TRANSACTION {
-            self.roll_back();
-        } else {
-            self.counted.rollbacks += 1;
-        }
-        op_error
-    }
-
-    /// A whole slice failed.
-    pub(super) fn unanswered(&mut self, error: PgError) -> OpError {
-        self.failed(Failure::Server(error))
-    }
-
-    fn roll_back(&mut self) {
-        let Some(connection) = self.connection.as_mut() else {
-            return;
-        };
-        match connection.query("rollback") {
-            Ok(_) => {
-                self.state = b'I';
-                self.counted.rollbacks += 1;
-            }
-            Err(error) => self.lose(&error.to_string()),
-        }
-    }
-
-    /// Notes that the connection is no longer usable.
-    pub(super) fn lose(&mut self, why: &str) {
-        self.connection = None;
-        self.lost = Some(why.to_owned());
+        Ok(Self { connection, begin, commit, state: IDLE, sliced })
     }
 }
 
-impl Talks for Session {
-    type Asked = Asked;
+impl From<PgError> for Failed {
+    fn from(error: PgError) -> Self {
+        Self { fatal: error.is_fatal(), error: errors::op_error(&error) }
+    }
+}
+
+impl session::Link for Link {
+    type Calls = Calls;
+
+    const TOGETHER: bool = true;
 
     fn socket(&self) -> Option<BorrowedFd<'_>> {
-        self.connection.as_ref().map(Connection::socket)
+        Some(self.connection.socket())
     }
 
-    fn answer(&mut self, asked: Asked) -> Result<Option<u64>, OpError> {
-        let Some(connection) = self.connection.as_mut() else {
-            return Err(self.failed(Failure::Closed));
-        };
-        let answer = match connection.answers(&mut self.state) {
-            Ok(answer) => answer,
-            Err(error) => return Err(self.failed(Failure::Server(error))),
-        };
-        let counted = &mut self.counted;
-        match asked {
-            Asked::Select => counted.visited += answer.counted,
-            Asked::Update { commit } => {
-                counted.visited += answer.changed;
-                counted.changed += answer.changed;
-                counted.commits += u64::from(commit);
-                return Ok(Some(answer.changed));
-            }
-            Asked::Scan => {
-                counted.visited += answer.counted;
-                counted.scans += 1;
-            }
-        }
-        Ok(Some(answer.counted))
+    fn may_wait(&mut self, wait: &mut Wait) -> Result<(), Failed> {
+        Ok(self.connection.may_wait(wait)?)
     }
 
-    fn may_wait(&mut self, wait: &mut Wait) -> Result<(), OpError> {
-        let connection = self.connection.as_mut();
-        let may = connection.map_or(Ok(()), |connection| connection.may_wait(wait));
-        may.map_err(|error| self.unanswered(error))
-    }
-}
-
-impl Pipelined<PgEngine> for Session {
-    fn number(&self) -> u32 {
-        self.number
-    }
-
-    fn lost(&self) -> Option<&str> {
-        self.lost.as_deref()
-    }
-
-    fn counted(&mut self) -> &mut Counted {
-        &mut self.counted
+    fn stamp(calls: &mut Calls, _plan: &Plan, stamp: u64, _first_key: u64) {
+        calls.stamp(stamp);
     }
 
     #[inline]
-    fn ask(&mut self, engine: &PgEngine, op: &Op) -> Result<Asked, OpError> {
-        let sent = match *op {
-            Op::Select { schema, first_key, width } => {
-                self.calls_of(engine, schema).and_then(|at| self.ask_select(at, first_key, u64::from(width)))
-            }
-            Op::Update { schema, first_key, width, stamp, commit } => self.calls_of(engine, schema).and_then(|at| {
-                self.calls[at].stamp(stamp);
-                self.ask_update(at, first_key, u64::from(width), commit)
-            }),
-            Op::Scan { schema } => self.calls_of(engine, schema).and_then(|at| self.ask_scan(at)),
-            Op::Call { .. } => return Err(OpError::not_ours()),
+    fn ask(&mut self, calls: &mut Calls, step: Step) -> Result<(), Failed> {
+        let call = match step {
+            Step::Begin => &self.begin,
+            Step::Commit => &self.commit,
+            Step::Select(keys) => ranged(&mut calls.select, keys),
+            Step::Update { keys, .. } => ranged(there(&mut calls.update)?, keys),
+            Step::Scan => there(&mut calls.scan)?,
         };
-        sent.map_err(|failure| self.failed(failure))
+        self.connection.add(call);
+        Ok(())
     }
 
-    fn end_transaction(&mut self) {
-        let Some(connection) = self.connection.as_mut() else {
-            return;
-        };
-        if self.state != IN_TRANSACTION {
-            return;
+    fn send(&mut self) -> Result<(), Failed> {
+        Ok(self.connection.send_calls()?)
+    }
+
+    #[inline]
+    fn answer(&mut self) -> Result<u64, Failed> {
+        let answer = self.connection.answers(&mut self.state)?;
+        // Updates return no rows.
+        Ok(answer.counted + answer.changed)
+    }
+
+    fn commit(&mut self) -> Result<(), Failed> {
+        self.connection.add(&self.commit);
+        self.connection.round_trip(&mut self.state)?;
+        Ok(())
+    }
+
+    fn rollback(&mut self) -> Result<(), Failed> {
+        if self.state != IDLE {
+            self.connection.query("rollback")?;
+            self.state = IDLE;
         }
-        connection.add(&self.commit);
-        match connection.round_trip(&mut self.state) {
-            Ok(_) => self.counted.commits += 1,
-            Err(error) => {
-                self.failed(Failure::Server(error));
-            }
-        }
+        Ok(())
     }
 
-    fn cancel(&self, _: &PgEngine) -> bool {
-        self.connection.as_ref().is_none_or(|connection| connection.cancel_token().cancel().is_ok())
+    fn slice_ops(&self) -> usize {
+        self.sliced.as_ref().map_or(0, |sliced| sliced.pace.ops)
     }
 
-    fn close(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            connection.close();
-        }
+    fn slice(&mut self, plan: &Plan, clock: &Clock, slice: Slice<'_>) -> Result<SliceDone, Failed> {
+        there(&mut self.sliced)?.perform(&mut self.connection, plan, clock, &slice)
+    }
+
+    fn close(self) {
+        self.connection.close();
     }
 }
 
-/// The request a session waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::postgres) enum Asked {
-    Select,
-    Update {
-        /// The operation ends its transaction.
-        commit: bool,
-    },
-    Scan,
-}
-
-/// Why an operation failed.
-enum Failure {
-    Server(PgError),
-    /// The statement could not be prepared, or has the wrong plan.
-    Statement(String),
-    Closed,
-}
-
-impl From<PgError> for Failure {
-    fn from(error: PgError) -> Self {
-        Self::Server(error)
-    }
-}
-
-/// Adds a range of keys, split in two where it wraps past the last key.
+/// The call of a statement whose first numbers are these keys.
 #[inline]
-fn add_range(connection: &mut Connection, call: &mut Call, first_key: u64, width: u64, scale: u64) {
-    let last = first_key + width - 1;
-    call.set_int8(0, first_key as i64);
-    call.set_int8(1, last.min(scale) as i64);
-    connection.add(call);
-    if last > scale {
-        call.set_int8(0, 1);
-        call.set_int8(1, (last - scale) as i64);
-        connection.add(call);
-    }
+fn ranged(call: &mut Call, (first, last): Keys) -> &Call {
+    call.set_int8(0, first as i64);
+    call.set_int8(1, last as i64);
+    call
 }

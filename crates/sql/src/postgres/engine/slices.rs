@@ -7,10 +7,11 @@
 
 use super::calls::{scan_sql, select_sql, update_sql};
 use super::options::Options;
-use super::{errors, session::Session};
+use crate::postgres::errors;
 use crate::postgres::layout::changed_columns;
 use crate::postgres::wire::{Bind, Connection, PgError, Prepared, clean};
-use crate::slices::{Answer, NS_PER_US, Pace, foreign, is_hot};
+use crate::session::Failed;
+use crate::slices::{Answer, Pace, encoded, turn};
 use assay_measure::clock::{Clock, Ns};
 use assay_run::dataset::rows::{COLUMN_BYTES, fill_columns};
 use assay_run::engine::{EngineError, Op, Slice, SliceDone};
@@ -18,12 +19,6 @@ use assay_run::plan::{Edge, Plan};
 
 /// Most operations in a slice.
 const OPS_MAX: usize = 8192;
-/// Operation codes in the kinds array; codes for the hot schema follow.
-const SELECT: i32 = 0;
-const UPDATE: i32 = 1;
-const SCAN: i32 = 2;
-const HOT: i32 = 3;
-
 /// A session's procedure.
 #[derive(Debug)]
 pub(super) struct Sliced {
@@ -78,65 +73,41 @@ impl Sliced {
     /// Performs a slice.
     pub(super) fn perform(
         &mut self,
-        session: &mut Session,
+        connection: &mut Connection,
         plan: &Plan,
         clock: &Clock,
-        slice: Slice<'_>,
-    ) -> Result<SliceDone, EngineError> {
+        slice: &Slice<'_>,
+    ) -> Result<SliceDone, Failed> {
         self.encode(plan, slice.ops)?;
-        let sent_ns = clock.now_ns();
-        let left_ns = self.pace.left_ns(sent_ns, slice.until_ns);
-        let answered = self.ask(session, plan, left_ns);
-        let end_ns = clock.now_ns();
-        let answer = match answered {
-            Ok(answer) => answer,
-            // If the session is lost, report that; any other error fails the next operation.
-            Err(error) => {
-                let failed = session.unanswered(error);
-                return Ok(Pace::nothing_done(failed, sent_ns, end_ns));
-            }
-        };
-        Ok(self.pace.timed(slice.ops.len(), (sent_ns, end_ns), answer))
+        let Self { call, pace, kinds, firsts, contents, .. } = self;
+        pace.performed(clock, slice, |left_us| {
+            let mut answer = None;
+            let binds = [
+                Bind::Int4s(kinds),
+                Bind::Int8s(firsts),
+                Bind::Texts { bytes: contents, each: contents_of(plan) * COLUMN_BYTES },
+                Bind::Int8(left_us as i64),
+            ];
+            connection.execute(call, &binds, &mut |values| answer = Some(decode(kinds.len(), values)))?;
+            let answer = answer.unwrap_or_else(|| decode(kinds.len(), &[]));
+            Ok(answer.map_err(PgError::Refused)?)
+        })
     }
 
     fn encode(&mut self, plan: &Plan, ops: &[Op]) -> Result<(), EngineError> {
         self.kinds.clear();
         self.firsts.clear();
         self.contents.clear();
-        let contents = contents_of(plan);
         for op in ops {
-            let (kind, first) = match *op {
-                Op::Select { first_key, .. } => (SELECT, first_key),
-                Op::Update { first_key, stamp, .. } => {
-                    fill_columns(&mut self.content, contents, stamp, 0, plan.obfuscate);
-                    self.contents.extend_from_slice(&self.content);
-                    (UPDATE, first_key)
-                }
-                Op::Scan { .. } => (SCAN, 0),
-                Op::Call { .. } => return Err(foreign()),
-            };
-            let hot = if is_hot(op, self.home)? { HOT } else { 0 };
-            self.kinds.push(kind + hot);
+            let (kind, first) = encoded(op, self.home)?;
+            if let Op::Update { stamp, .. } = *op {
+                fill_columns(&mut self.content, contents_of(plan), stamp, 0, plan.obfuscate);
+                self.contents.extend_from_slice(&self.content);
+            }
+            self.kinds.push(kind.into());
             self.firsts.push(first as i64);
         }
         Ok(())
-    }
-
-    fn ask(&self, session: &mut Session, plan: &Plan, left_ns: Ns) -> Result<Answer, PgError> {
-        let connection =
-            session.connection.as_mut().ok_or_else(|| PgError::Refused("the session is closed".to_owned()))?;
-        let mut answer = None;
-        connection.execute(
-            &self.call,
-            &[
-                Bind::Int4s(&self.kinds),
-                Bind::Int8s(&self.firsts),
-                Bind::Texts { bytes: &self.contents, each: contents_of(plan) * COLUMN_BYTES },
-                Bind::Int8((left_ns / NS_PER_US) as i64),
-            ],
-            &mut |values| answer = Some(decode(self.kinds.len(), values)),
-        )?;
-        answer.unwrap_or_else(|| decode(self.kinds.len(), &[])).map_err(PgError::Refused)
     }
 }
 
@@ -159,27 +130,10 @@ fn longest(connection: &mut Connection) -> Result<Ns, EngineError> {
 
 /// The text of the procedure, without operations that the plan never requests.
 fn procedure(options: &Options, plan: &Plan, home: u32) -> String {
-    let mut kinds = Vec::new();
-    let hot = (plan.hot_schema_frequency > 0 && home != 1).then_some(1);
-    for (base, schema) in [(0, Some(home)), (HOT, hot)] {
-        let Some(schema) = schema else { continue };
-        if plan.update_pct < 100 && plan.scan_pct < 100 {
-            kinds.push((base + SELECT, select(options, plan, schema)));
-        }
-        if plan.update_pct > 0 {
-            kinds.push((base + UPDATE, update(options, plan, schema)));
-        }
-        if plan.scan_pct > 0 {
-            kinds.push((base + SCAN, format!("n := ({});", scan_sql(options, schema))));
-        }
-    }
-    let work = match kinds.as_slice() {
-        [(_, only)] => only.clone(),
-        several => {
-            let cases: Vec<String> = several.iter().map(|(kind, sql)| format!("when {kind} then {sql}")).collect();
-            format!("case kinds[i] {} end case;", cases.join(" "))
-        }
-    };
+    let scan = |schema| format!("n := ({});", scan_sql(options, schema));
+    let words: [&dyn Fn(u32) -> String; 3] =
+        [&|schema| select(options, plan, schema), &|schema| update(options, plan, schema), &scan];
+    let work = turn(plan, home, "kinds[i]", words);
     format!(
         "create or replace procedure pg_temp.assay_slice(kinds int[], firsts bigint[], contents text[], budget_us bigint, \
            inout began timestamptz, inout ends timestamptz[], inout touched bigint[], inout failed_code text, inout failed_text text) \

@@ -62,11 +62,11 @@ fn tables(server: &Server, database: &str, schemas: u32) -> Place {
     place
 }
 
-fn opened(place: &Place, plan: &Plan, given: &[(&str, &str)]) -> Result<PgEngine, EngineError> {
+fn opened(place: &Place, plan: &Plan, given: &[(&str, &str)]) -> Result<SlobEngine<PgEngine>, EngineError> {
     let mut said = vec![("CONNECT_RATE", "1000")];
     said.extend(given);
     let settings = testing::settings(&said);
-    PgEngine::open(&Postgres.at(place, &settings)?, plan, &settings, &Stop::new())
+    PgEngine::open(&Postgres.at(place, &settings)?, plan, &settings, &Stop::new()).map(SlobEngine)
 }
 
 /// Runs a plan to its end with a trace.
@@ -348,9 +348,9 @@ fn a_session_that_the_administrator_ends_makes_the_run_invalid() {
         let engine = opened(&place, &plan, &[("LOOP", run_loop)]).unwrap();
         let done = std::thread::scope(|scope| {
             scope.spawn(|| {
-                until("both backends", || engine.on.backends.pids().len() == 2);
-                std::thread::sleep(Duration::from_millis(300));
-                let pid = engine.on.backends.pid(1).unwrap();
+                until("both backends", || engine.0.on.running.backends.pids().len() == 2);
+                std::thread::sleep(std::time::Duration::from_millis(300));
+                let pid = engine.0.on.running.backends.pid(1).unwrap();
                 number(&place, &format!("select count(*) from pg_terminate_backend({pid})"));
             });
             let options = RunOptions::default();

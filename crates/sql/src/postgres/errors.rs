@@ -21,7 +21,7 @@ const CLASSES: &[(&str, &str, bool)] = &[
 ];
 
 /// Converts a server error to the failure of an operation.
-pub(in crate::postgres) fn op_error(error: &PgError) -> OpError {
+pub(super) fn op_error(error: &PgError) -> OpError {
     let text = error.to_string();
     if error.is_fatal() {
         return OpError { class: "connection lost", text, retryable: false };
@@ -30,7 +30,7 @@ pub(in crate::postgres) fn op_error(error: &PgError) -> OpError {
 }
 
 /// The same for a SQLSTATE and its message.
-pub(in crate::postgres) fn by_code(code: &str, text: String) -> OpError {
+pub(super) fn by_code(code: &str, text: String) -> OpError {
     if code == "57014" && text.contains("statement timeout") {
         return OpError { class: "statement timeout", text, retryable: false };
     }
@@ -40,6 +40,6 @@ pub(in crate::postgres) fn by_code(code: &str, text: String) -> OpError {
 }
 
 /// The error of a server that cannot serve as requested.
-pub(in crate::postgres) fn unusable(error: PgError) -> EngineError {
+pub(super) fn unusable(error: PgError) -> EngineError {
     EngineError::Unusable(error.to_string())
 }
