@@ -80,13 +80,7 @@ pub(crate) trait Copies: Sync {
     fn lines(&self) -> Lines;
 
     /// Copies a piece and records it in the list of loaded pieces, in one transaction; returns its bytes.
-    fn copy_piece(
-        &self,
-        connection: &mut Self::Connection,
-        generator: &Generator,
-        piece: &Piece,
-        lines: &mut Lines,
-    ) -> Result<u64, EngineError>;
+    fn copy_piece(&self, connection: &mut Self::Connection, source: &mut Source<'_>) -> Result<u64, EngineError>;
 
     /// Creates keys, indexes, foreign keys, sequences, functions and statistics, and records what was loaded.
     fn finish(
@@ -101,6 +95,28 @@ pub(crate) trait Copies: Sync {
 
     /// The statements that write the metadata and then mark the data set as usable.
     fn complete(&self, marker: &Marker, metadata: &[(&str, String)]) -> Vec<String>;
+}
+
+/// A piece to copy.
+pub(crate) struct Source<'a> {
+    pub(crate) words: &'a dyn Words,
+    pub(crate) generator: &'a Generator,
+    pub(crate) piece: &'a Piece,
+    pub(crate) lines: &'a mut Lines,
+}
+
+impl Source<'_> {
+    /// Writes the rows part by part; returns their bytes, and the statement that records the piece as loaded.
+    pub(crate) fn write<E>(&mut self, mut put: impl FnMut(&[u8]) -> Result<(), E>) -> Result<(u64, String), E> {
+        let Self { words, generator, piece, lines } = self;
+        let (rows_before, sum_before) = (lines.rows(), lines.sum());
+        let mut bytes = 0;
+        piece.write(generator, lines, |part| {
+            bytes += part.len() as u64;
+            put(part)
+        })?;
+        Ok((bytes, note_sql(*words, piece, lines.rows() - rows_before, lines.sum() - sum_before)))
+    }
 }
 
 /// The first unit of each loaded piece, and the rows and checksum of each table.
@@ -128,12 +144,12 @@ fn loaded_of(rows: &[Vec<Option<String>>]) -> Result<Loaded, String> {
 
 /// A load.
 pub(crate) struct Load<'a, C> {
-    pub(crate) copies: &'a C,
-    pub(crate) words: &'a (dyn Words + Sync),
+    copies: &'a C,
+    words: &'a (dyn Words + Sync),
     pub(crate) generator: Generator,
-    pub(crate) threads: usize,
-    pub(crate) stop: &'a Stop,
-    pub(crate) progress: &'a dyn Progress,
+    threads: usize,
+    stop: &'a Stop,
+    progress: &'a dyn Progress,
 }
 
 /// The statement that records a piece as loaded.
@@ -180,7 +196,17 @@ impl Going<'_> {
     }
 }
 
-impl<C: Copies> Load<'_, C> {
+impl<'a, C: Copies> Load<'a, C> {
+    pub(crate) fn new(
+        copies: &'a C,
+        words: &'a (dyn Words + Sync),
+        marker: &Marker,
+        settings: &Settings,
+        (stop, progress): (&'a Stop, &'a dyn Progress),
+    ) -> Self {
+        Self { copies, words, generator: marker.generator(), threads: threads(settings), stop, progress }
+    }
+
     /// Copies the missing pieces, verifies and finishes; returns the time it took, including the connection and everything before it.
     pub(crate) fn run(
         &self,
@@ -250,7 +276,9 @@ impl<C: Copies> Load<'_, C> {
             let mut lines = self.copies.lines();
             while let Some(piece) = left.get(tally.next.fetch_add(1, Relaxed)) {
                 going.on()?;
-                let bytes = self.copies.copy_piece(connection, &self.generator, piece, &mut lines)?;
+                let (words, generator, lines) = (self.words, &self.generator, &mut lines);
+                let mut source = Source { words, generator, piece, lines };
+                let bytes = self.copies.copy_piece(connection, &mut source)?;
                 tally.bytes.fetch_add(bytes, Relaxed);
                 tally.commits.fetch_add(1, Relaxed);
                 let rows = tally.rows.fetch_add(piece.rows, Relaxed) + piece.rows;
@@ -418,7 +446,7 @@ mod tests {
             unreachable!("nothing is copied")
         }
 
-        fn copy_piece(&self, _: &mut Telling<'a>, _: &Generator, _: &Piece, _: &mut Lines) -> Result<u64, EngineError> {
+        fn copy_piece(&self, _: &mut Telling<'a>, _: &mut Source<'_>) -> Result<u64, EngineError> {
             unreachable!("nothing is copied")
         }
 

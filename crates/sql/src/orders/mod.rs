@@ -2,6 +2,7 @@
 //! Each server's folder adds its SQL, its way to copy rows, and its sessions.
 
 pub(crate) mod books;
+pub(crate) mod ddl;
 pub(crate) mod engine;
 pub(crate) mod load;
 pub(crate) mod marker;

@@ -2,14 +2,11 @@
 
 use super::super::layout::literal;
 use super::super::product::Product;
-use crate::orders::marker::LOADED;
+use crate::orders::ddl::Ddl;
 use crate::orders::text::views;
 use assay_orders::checks::Words;
 use assay_orders::generate::Counts;
-use assay_orders::ledger::{BASELINE, LEDGER};
-use assay_orders::model::{
-    Column, INDEXES, METADATA, METADATA_CHARS, REFERENCES, RULES, SEQUENCES, TABLES, Table, Type,
-};
+use assay_orders::model::{Column, INDEXES, RULES, Reference, SEQUENCES, TABLES, Table, Type};
 use assay_orders::params::Indexes;
 use std::collections::BTreeSet;
 
@@ -64,75 +61,48 @@ impl Words for Named {
     }
 }
 
-fn type_of(kind: Type) -> String {
-    match kind {
-        Type::Big => "bigint".to_owned(),
-        Type::Int => "int".to_owned(),
-        Type::Small | Type::Months => "smallint".to_owned(),
-        Type::Money(digits) => format!("decimal({digits}, 2)"),
-        Type::Text(chars) => format!("varchar({chars})"),
-        Type::Date => "date".to_owned(),
-        Type::Time => "datetime".to_owned(),
-        Type::Instant => "datetime(6)".to_owned(),
-    }
-}
+impl Ddl for Named {
+    const CREATE: &'static str = "create table if not exists";
+    const TYPES: [&'static str; 4] = ["varchar", "bigint", "decimal(40, 0)", "decimal(40, 2)"];
 
-/// Creates all tables that are loaded, with primary keys and check constraints: rows arrive in key order, and adding
-/// either later would copy the whole table.
-pub(super) fn create_tables(names: &Named, indexes: Indexes, partitions: u32) -> Vec<String> {
-    let mut sql: Vec<String> =
-        TABLES.into_iter().map(|table| create_table(names, table, indexes) + &cut(table, partitions)).collect();
-    sql.push(create_metadata(names));
-    for (name, columns) in [
-        (BASELINE, "k varchar(40) primary key, v decimal(40, 2) not null".to_owned()),
-        (LEDGER, "k varchar(40) primary key, acked bigint not null, in_doubt bigint not null default 0".to_owned()),
-        (
-            LOADED,
-            "tbl varchar(40), first bigint, row_count bigint not null, checksum decimal(40, 0) not null, \
-             primary key (tbl, first)"
-                .to_owned(),
-        ),
-    ] {
-        let name = names.relation(name);
-        sql.push(format!("create table if not exists {name} ({columns}) {KIND}"));
+    fn type_of(&self, kind: Type) -> String {
+        match kind {
+            Type::Big => "bigint".to_owned(),
+            Type::Int => "int".to_owned(),
+            Type::Small | Type::Months => "smallint".to_owned(),
+            Type::Money(digits) => format!("decimal({digits}, 2)"),
+            Type::Text(chars) => format!("varchar({chars})"),
+            Type::Date => "date".to_owned(),
+            Type::Time => "datetime".to_owned(),
+            Type::Instant => "datetime(6)".to_owned(),
+        }
     }
-    sql
-}
 
-pub(super) fn create_metadata(names: &Named) -> String {
-    let name = names.relation(METADATA);
-    format!(
-        "create table if not exists {name} (metadata_key varchar(30) primary key, \
-         metadata_value varchar({METADATA_CHARS})) {KIND}"
-    )
-}
+    /// Primary keys and check constraints: rows arrive in key order, and adding either later would copy the whole table.
+    fn parts(&self, table: Table, indexes: Indexes) -> Vec<String> {
+        let mut parts = Vec::new();
+        if table == Table::Customers {
+            parts.extend(LOWER.map(|(name, of)| format!("{name} varchar(40) as (lower({of})) virtual")));
+        }
+        let key: Vec<String> = table.key().iter().map(|name| quote(name)).collect();
+        if indexes != Indexes::None && !key.is_empty() {
+            parts.push(format!("primary key ({})", key.join(", ")));
+        }
+        let rules = RULES.into_iter().filter(|(_, of, _)| *of == table);
+        parts.extend(rules.map(|(name, _, what)| format!("constraint {} check ({what})", quote(name))));
+        parts
+    }
 
-/// The clause that partitions a table by hash.
-fn cut(table: Table, partitions: u32) -> String {
-    match (partitions, table.hashed_by_key()) {
-        (1.., Some(column)) => format!(" partition by hash ({}) partitions {partitions}", quote(column)),
-        _ => String::new(),
+    fn storage(&self, table: Option<Table>, partitions: u32) -> String {
+        let Some(table) = table else {
+            return format!(" {KIND}");
+        };
+        let cut = match (partitions, table.hashed_by_key()) {
+            (1.., Some(column)) => format!(" partition by hash ({}) partitions {partitions}", quote(column)),
+            _ => String::new(),
+        };
+        format!(" {KIND} stats_persistent=1 stats_auto_recalc=0{cut}")
     }
-}
-
-fn create_table(names: &Named, table: Table, indexes: Indexes) -> String {
-    let column = |column: &Column| {
-        let required = if column.required { " not null" } else { "" };
-        format!("{} {}{required}", quote(column.name), type_of(column.kind))
-    };
-    let mut parts: Vec<String> = table.columns().iter().map(column).collect();
-    if table == Table::Customers {
-        let lower = LOWER.map(|(name, of)| format!("{name} varchar(40) as (lower({of})) virtual"));
-        parts.extend(lower);
-    }
-    let key: Vec<String> = table.key().iter().map(|name| quote(name)).collect();
-    if indexes != Indexes::None && !key.is_empty() {
-        parts.push(format!("primary key ({})", key.join(", ")));
-    }
-    let rules = RULES.into_iter().filter(|(_, of, _)| *of == table);
-    parts.extend(rules.map(|(name, _, what)| format!("constraint {} check ({what})", quote(name))));
-    let name = names.relation(table.name());
-    format!("create table if not exists {name} ({}) {KIND} stats_persistent=1 stats_auto_recalc=0", parts.join(", "))
 }
 
 /// Query for the names of existing indexes and foreign keys, after which an interrupted load continues.
@@ -170,26 +140,12 @@ fn column(name: &str, lower: bool) -> String {
     quote(held.map_or(name, |(held, _)| held))
 }
 
-/// The missing foreign keys, one after the other. Existing rows are not checked, since they were generated
-/// consistently. InnoDB supports no foreign keys on partitioned tables or to them.
+/// The missing foreign keys. Existing rows are not checked, since they were generated consistently. InnoDB supports no
+/// foreign keys on partitioned tables or to them.
 pub(super) fn references(names: &Named, indexes: Indexes, partitions: u32, there: &BTreeSet<String>) -> Vec<String> {
-    if indexes == Indexes::None {
-        return Vec::new();
-    }
-    let one = |one: &assay_orders::model::Reference| {
-        format!(
-            "alter table {} add constraint {} foreign key ({column}) references {} ({column}) {}",
-            names.relation(one.table.name()),
-            quote(one.name),
-            names.relation(one.parent.name()),
-            one.on_delete,
-            column = quote(one.column)
-        )
-    };
     let is_whole = |table: Table| partitions == 0 || table.hashed_by_key().is_none();
-    let absent =
-        REFERENCES.iter().filter(|one| is_whole(one.table) && is_whole(one.parent) && !there.contains(one.name));
-    absent.map(one).collect()
+    let absent = |one: &Reference| is_whole(one.table) && is_whole(one.parent) && !there.contains(one.name);
+    crate::orders::ddl::references(names, indexes, absent)
 }
 
 /// Sequences that continue after the loaded values, and views.
@@ -213,13 +169,4 @@ pub(super) fn sequences_and_views(names: &Named, product: Product, counts: Count
     let create = "create or replace sql security invoker view";
     sql.extend(views(names, create, "'US'"));
     sql
-}
-
-/// Metadata that describe the data set.
-pub(super) fn metadata(names: &Named, entries: &[(&str, String)]) -> Vec<String> {
-    let metadata = names.relation(METADATA);
-    let insert = |(key, value): &(&str, String)| {
-        format!("replace into {metadata} (metadata_key, metadata_value) values ({}, {})", literal(key), literal(value))
-    };
-    entries.iter().map(insert).collect()
 }

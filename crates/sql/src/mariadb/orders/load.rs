@@ -11,17 +11,16 @@ use crate::mariadb::claim;
 use crate::mariadb::conn::{Connection, MyError, told};
 use crate::mariadb::plan::{Way, way};
 use crate::mariadb::product::Product;
-use crate::orders::load::{Copies, Load, Sums, note_sql, threads};
+use crate::orders::ddl::{create_tables, metadata};
+use crate::orders::load::{Copies, Load, Source, Sums, threads};
 use crate::orders::marker::Marker;
 use crate::orders::target::Loads;
 use crate::orders::{Rows, Talk, all};
 use assay_measure::config::Settings;
 use assay_orders::checks::Words;
-use assay_orders::generate::Generator;
 use assay_orders::lines::Lines;
 use assay_orders::model::{TABLES, Table};
 use assay_orders::params::Indexes;
-use assay_orders::work::Piece;
 use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
 use std::time::Instant;
@@ -64,7 +63,7 @@ impl Loads for MariadbOrders {
         let found = marker::find(&mut control, names)?;
         let (marker, _) = Marker::unfinished(found, &names.place(), settings)?;
         let connected = began.elapsed();
-        all(&mut control, &ddl::create_tables(names, marker.which(), marker.partitions), "creating the tables")?;
+        all(&mut control, &create_tables(names, marker.which(), marker.partitions), "creating the tables")?;
         let copies = Copying {
             address: &inside,
             names,
@@ -73,14 +72,7 @@ impl Loads for MariadbOrders {
             partitions: marker.partitions,
             packet_bytes: usize::try_from(server.packet_bytes).unwrap_or(usize::MAX),
         };
-        let load = Load {
-            copies: &copies,
-            words: names,
-            generator: marker.generator(),
-            threads: threads(settings),
-            stop,
-            progress,
-        };
+        let load = Load::new(&copies, names, &marker, settings, (stop, progress));
         load.run(&mut control, marker, (began, connected))
     }
 }
@@ -109,25 +101,14 @@ impl Copies for Copying<'_> {
         Lines::new("", "")
     }
 
-    fn copy_piece(
-        &self,
-        connection: &mut Connection,
-        generator: &Generator,
-        piece: &Piece,
-        lines: &mut Lines,
-    ) -> Result<u64, EngineError> {
-        let (rows_before, sum_before) = (lines.rows(), lines.sum());
+    fn copy_piece(&self, connection: &mut Connection, source: &mut Source<'_>) -> Result<u64, EngineError> {
         let mut text = Vec::new();
-        let kept: Result<(), EngineError> = piece.write(generator, lines, |part| {
+        let (bytes, note) = source.write(|part| {
             text.extend_from_slice(part);
-            Ok(())
-        });
-        kept?;
-        let bytes = text.len() as u64;
-        let (rows, sum) = (lines.rows() - rows_before, lines.sum() - sum_before);
-        let note = note_sql(self.names, piece, rows, sum);
-        let copied = self.copy_text(connection, piece.table, &text, &note);
-        copied.map_err(told(piece.table.name()))?;
+            Ok::<_, EngineError>(())
+        })?;
+        let copied = self.copy_text(connection, source.piece.table, &text, &note);
+        copied.map_err(told(source.piece.table.name()))?;
         Ok(bytes)
     }
 
@@ -155,7 +136,7 @@ impl Copies for Copying<'_> {
     }
 
     fn complete(&self, marker: &Marker, metadata: &[(&str, String)]) -> Vec<String> {
-        let mut sql = ddl::metadata(self.names, metadata);
+        let mut sql = self::metadata(self.names, metadata);
         sql.push(marker::write_sql(marker, self.names, self.product));
         sql
     }
@@ -239,7 +220,7 @@ mod tests {
     use crate::mariadb::tests::Server;
     use crate::orders::marker::LOADED;
     use crate::orders::target::Life;
-    use assay_orders::work::pieces;
+    use assay_orders::work::{Piece, pieces};
 
     #[test]
     fn a_piece_with_others_in_its_way_is_copied_once_all_the_same() {
@@ -263,7 +244,7 @@ mod tests {
             packet_bytes: 1 << 20,
         };
         let mut connection = copying.connect().unwrap();
-        let tables = ddl::create_tables(&names, marker.which(), marker.partitions);
+        let tables = create_tables(&names, marker.which(), marker.partitions);
         all(&mut connection, &tables, "creating the tables").unwrap();
         // A sequence rolls back with nobody: the first attempts fail at their third row.
         for sql in [
@@ -289,7 +270,8 @@ mod tests {
             let orders = |piece: &Piece| piece.table.name() == "orders";
             let piece = pieces(&generator).into_iter().find(orders).unwrap();
             let mut lines = copying.lines();
-            copying.copy_piece(&mut connection, &generator, &piece, &mut lines).unwrap();
+            let mut source = Source { words: &names, generator: &generator, piece: &piece, lines: &mut lines };
+            copying.copy_piece(&mut connection, &mut source).unwrap();
             let there = connection.number("select count(*) from orders").unwrap();
             let noted = format!("select count(*) from {loaded} where row_count = {there}");
             assert_eq!(there, lines.rows());

@@ -1,11 +1,12 @@
 //! Whether a database contains an order-entry data set or belongs to others; assay never touches the latter. The marker
 //! is the comment on the database or, if databases have no comments, on the table of the data set's metadata.
 
-use super::ddl::{self, Named, quote};
+use super::ddl::{Named, quote};
 use super::procedures;
 use crate::mariadb::conn::{Connection, told};
 use crate::mariadb::layout::literal;
 use crate::mariadb::product::Product;
+use crate::orders::ddl::own_tables;
 use crate::orders::marker::{ANOTHER, Marker, relations};
 use crate::orders::refuse_strangers;
 use assay_orders::checks::Words;
@@ -27,7 +28,7 @@ pub(super) fn create_sql(marker: &Marker, names: &Named, product: Product) -> Ve
     } else {
         vec![
             format!("create database if not exists {database} character set latin1"),
-            format!("{} comment = {comment}", ddl::create_metadata(names)),
+            format!("{} comment = {comment}", own_tables(names)[0]),
         ]
     }
 }

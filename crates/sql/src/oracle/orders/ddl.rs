@@ -1,15 +1,11 @@
-//! Order entry in Oracle's SQL: tables, keys, indexes, foreign keys, sequences, views. Names need no quotes, since none is reserved.
+//! Order entry in Oracle's SQL: types, storage, rows, sequences, views. Names need no quotes, since none is reserved.
 
 use super::super::sql::in_tablespace;
-use crate::orders::marker::LOADED;
+use crate::orders::ddl::Ddl;
 use crate::orders::text::views;
 use assay_orders::checks::Words;
 use assay_orders::generate::Counts;
-use assay_orders::ledger::{BASELINE, LEDGER};
-use assay_orders::model::{
-    Column, INDEXES, METADATA, METADATA_CHARS, REFERENCES, RULES, SEQUENCES, TABLES, Table, Type,
-};
-use assay_orders::params::Indexes;
+use assay_orders::model::{Column, SEQUENCES, Table, Type};
 
 /// Sequence values that an instance caches.
 const SEQUENCE_CACHE: u32 = 1000;
@@ -28,10 +24,6 @@ impl Named {
     /// Place name for messages.
     pub(super) fn place(&self) -> String {
         format!("the schema of user {}", self.user)
-    }
-
-    fn whereabouts(&self) -> String {
-        in_tablespace(self.tablespace.as_deref())
     }
 }
 
@@ -68,62 +60,42 @@ impl Words for Named {
     }
 }
 
-fn type_of(kind: Type) -> String {
-    match kind {
-        Type::Big => "number(12)".to_owned(),
-        Type::Int => "number(8)".to_owned(),
-        Type::Small => "number(4)".to_owned(),
-        Type::Money(digits) => format!("number({digits}, 2)"),
-        Type::Text(chars) => format!("varchar2({chars} char)"),
-        Type::Date => "date".to_owned(),
-        Type::Time => "timestamp(0)".to_owned(),
-        Type::Instant => "timestamp(6) with time zone".to_owned(),
-        Type::Months => "interval year(2) to month".to_owned(),
-    }
-}
+impl Ddl for Named {
+    const TYPES: [&'static str; 4] = ["varchar2", "number(19)", "number(38)", "number(38, 2)"];
 
-/// Creates all tables that are loaded.
-pub(super) fn create_tables(names: &Named, partitions: u32) -> Vec<String> {
-    let place = names.whereabouts();
-    let column = |column: &Column| {
-        let required = if column.required { " not null" } else { "" };
-        format!("{} {}{required}", column.name, type_of(column.kind))
-    };
-    let mut sql: Vec<String> = TABLES
-        .into_iter()
-        .map(|table| {
-            let columns: Vec<String> = table.columns().iter().map(column).collect();
-            // As in the original: few rows of stock per block, so that sessions do not contend for a block.
-            let room = match table {
-                Table::Inventories => " pctfree 80 initrans 16",
-                _ => "",
-            };
-            let cut = match (partitions, table.hashed_by()) {
-                (1.., Some(column)) => {
-                    format!(" partition by hash ({column}) partitions {partitions}")
-                }
-                _ => String::new(),
-            };
-            format!("create table {} ({}){room}{place}{cut}", table.name(), columns.join(", "))
-        })
-        .collect();
-    for (name, columns) in [
-        (METADATA, format!("metadata_key varchar2(30) primary key, metadata_value varchar2({METADATA_CHARS})")),
-        (BASELINE, "k varchar2(40) primary key, v number(38, 2) not null".to_owned()),
-        (
-            LEDGER,
-            "k varchar2(40) primary key, acked number(19) not null, in_doubt number(19) default 0 not null".to_owned(),
-        ),
-        (
-            LOADED,
-            "tbl varchar2(40), first number(19), row_count number(19) not null, checksum number(38) not null, \
-             primary key (tbl, first)"
-                .to_owned(),
-        ),
-    ] {
-        sql.push(format!("create table {name} ({columns}){place}"));
+    fn type_of(&self, kind: Type) -> String {
+        match kind {
+            Type::Big => "number(12)".to_owned(),
+            Type::Int => "number(8)".to_owned(),
+            Type::Small => "number(4)".to_owned(),
+            Type::Money(digits) => format!("number({digits}, 2)"),
+            Type::Text(chars) => format!("varchar2({chars} char)"),
+            Type::Date => "date".to_owned(),
+            Type::Time => "timestamp(0)".to_owned(),
+            Type::Instant => "timestamp(6) with time zone".to_owned(),
+            Type::Months => "interval year(2) to month".to_owned(),
+        }
     }
-    sql
+
+    fn storage(&self, table: Option<Table>, partitions: u32) -> String {
+        // As in the original: few rows of stock per block, so that sessions do not contend for a block.
+        let room = if table == Some(Table::Inventories) { " pctfree 80 initrans 16" } else { "" };
+        let cut = match (partitions, table.and_then(Table::hashed_by)) {
+            (1.., Some(column)) => format!(" partition by hash ({column}) partitions {partitions}"),
+            _ => String::new(),
+        };
+        format!("{room}{}{cut}", self.index_storage(None))
+    }
+
+    fn index_storage(&self, key: Option<Table>) -> String {
+        let place = in_tablespace(self.tablespace.as_deref());
+        match key {
+            None => place,
+            Some(table) if GROWING.contains(&table) => format!(" using index reverse{place}"),
+            Some(_) if place.is_empty() => place,
+            Some(_) => format!(" using index{place}"),
+        }
+    }
 }
 
 /// Inserts a row, with the values in column order.
@@ -138,64 +110,6 @@ pub(super) fn insert(table: Table) -> String {
     };
     let values: Vec<String> = (1..).zip(table.columns()).map(value).collect();
     format!("insert into {} ({}) values ({})", table.name(), names.join(", "), values.join(", "))
-}
-
-/// Primary keys, one statement per table.
-pub(super) fn keys(names: &Named, indexes: Indexes) -> Vec<String> {
-    if indexes == Indexes::None {
-        return Vec::new();
-    }
-    let with_key = TABLES.into_iter().filter(|table| !table.key().is_empty());
-    let place = names.whereabouts();
-    with_key
-        .map(|table| {
-            let name = table.name();
-            let using = match (GROWING.contains(&table), place.as_str()) {
-                (false, "") => String::new(),
-                (false, place) => format!(" using index{place}"),
-                (true, place) => format!(" using index reverse{place}"),
-            };
-            let key = table.key().join(", ");
-            format!("alter table {name} add constraint {name}_pk primary key ({key}){using}")
-        })
-        .collect()
-}
-
-/// Secondary indexes, one statement each.
-pub(super) fn indexes(names: &Named, indexes: Indexes) -> Vec<String> {
-    if indexes != Indexes::All {
-        return Vec::new();
-    }
-    let place = names.whereabouts();
-    let of = |index: &assay_orders::model::Index| {
-        let column = |name: &&str| if index.lower { format!("lower({name})") } else { (*name).to_owned() };
-        let columns: Vec<String> = index.columns.iter().map(column).collect();
-        format!("create index {} on {} ({}){place}", index.name, index.table.name(), columns.join(", "))
-    };
-    INDEXES.iter().map(of).collect()
-}
-
-/// Check constraints and foreign keys, one after the other, since two of them may lock the same table.
-pub(super) fn constraints(indexes: Indexes) -> Vec<String> {
-    let rule = |(name, table, what): (&str, Table, &str)| {
-        format!("alter table {} add constraint {name} check ({what})", table.name())
-    };
-    let mut sql: Vec<String> = RULES.into_iter().map(rule).collect();
-    if indexes == Indexes::None {
-        return sql;
-    }
-    sql.extend(REFERENCES.iter().map(|one| {
-        let sql = format!(
-            "alter table {} add constraint {} foreign key ({column}) references {} ({column}) {}",
-            one.table.name(),
-            one.name,
-            one.parent.name(),
-            one.on_delete,
-            column = one.column
-        );
-        sql.trim_end().to_owned()
-    }));
-    sql
 }
 
 /// Sequences that continue after the loaded values, and views.
@@ -218,16 +132,4 @@ pub(super) fn gather(table: Table) -> String {
         "begin dbms_stats.gather_table_stats(ownname => user, tabname => '{}', cascade => true, no_invalidate => false); end;",
         table.name().to_ascii_uppercase()
     )
-}
-
-/// Metadata that describe the data set.
-pub(super) fn metadata(entries: &[(&str, String)]) -> Vec<String> {
-    let mut sql = vec![format!("delete from {METADATA}")];
-    sql.extend(entries.iter().map(|(key, value)| {
-        format!(
-            "insert into {METADATA} (metadata_key, metadata_value) values ('{key}', '{}')",
-            value.replace('\'', "''")
-        )
-    }));
-    sql
 }

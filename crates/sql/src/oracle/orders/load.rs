@@ -9,16 +9,15 @@ use super::OracleOrders;
 use super::ddl::{self, Named};
 use super::{marker, package};
 use crate::claim::Purpose;
-use crate::orders::load::{Copies, Load, Sums, note_sql, threads};
+use crate::orders::ddl::{create_tables, indexes, keys, metadata, references, rules};
+use crate::orders::load::{Copies, Load, Source, Sums};
 use crate::orders::marker::Marker;
 use crate::orders::target::Loads;
 use crate::orders::{Rows, Talk, all};
 use assay_measure::config::Settings;
-use assay_orders::generate::Generator;
 use assay_orders::lines::Lines;
 use assay_orders::model::{TABLES, Table, Type};
 use assay_orders::params::Indexes;
-use assay_orders::work::Piece;
 use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
 use std::time::Instant;
@@ -91,16 +90,9 @@ impl Loads for OracleOrders {
         if !again {
             marker::write(&mut *control.0, &marker).map_err(told("writing the marker"))?;
         }
-        all(&mut control, &ddl::create_tables(&names, marker.partitions), "creating the tables")?;
+        all(&mut control, &create_tables(&names, marker.which(), marker.partitions), "creating the tables")?;
         let copies = Copying { visit, names: &names, server: &server };
-        let load = Load {
-            copies: &copies,
-            words: &names,
-            generator: marker.generator(),
-            threads: threads(settings),
-            stop,
-            progress,
-        };
+        let load = Load::new(&copies, &names, &marker, settings, (stop, progress));
         load.run(&mut control, marker, (began, connected))
     }
 }
@@ -123,28 +115,17 @@ impl Copies for Copying<'_> {
         Lines::new("", "+00:00")
     }
 
-    fn copy_piece(
-        &self,
-        connection: &mut Link,
-        generator: &Generator,
-        piece: &Piece,
-        lines: &mut Lines,
-    ) -> Result<u64, EngineError> {
-        let (rows_before, sum_before) = (lines.rows(), lines.sum());
+    fn copy_piece(&self, connection: &mut Link, source: &mut Source<'_>) -> Result<u64, EngineError> {
         let session = &mut *connection.0;
-        let insert = ddl::insert(piece.table);
-        let mut bytes = 0;
-        let mut copy = || -> Result<(), OraError> {
-            piece.write(generator, lines, |part| {
-                bytes += part.len() as u64;
-                send(session, (&insert, piece.table), part)
-            })?;
-            let (rows, sum) = (lines.rows() - rows_before, lines.sum() - sum_before);
-            session.run(&note_sql(self.names, piece, rows, sum), &[])?;
-            session.commit()
+        let table = source.piece.table;
+        let insert = ddl::insert(table);
+        let mut copy = || -> Result<u64, OraError> {
+            let (bytes, note) = source.write(|part| send(session, (&insert, table), part))?;
+            session.run(&note, &[])?;
+            session.commit()?;
+            Ok(bytes)
         };
-        copy().map_err(told(piece.table.name()))?;
-        Ok(bytes)
+        copy().map_err(told(table.name()))
     }
 
     fn finish(
@@ -155,9 +136,10 @@ impl Copies for Copying<'_> {
         sums: &Sums,
     ) -> Result<(), EngineError> {
         let names = self.names;
-        load.several(&ddl::keys(names, indexes), "keys")?;
-        load.several(&ddl::indexes(names, indexes), "indexes")?;
-        all(control, &ddl::constraints(indexes), "constraints")?;
+        load.several(&keys(names, indexes), "keys")?;
+        load.several(&self::indexes(names, indexes), "indexes")?;
+        all(control, &rules(names), "constraints")?;
+        all(control, &references(names, indexes, |_| true), "constraints")?;
         let counts = load.generator.counts();
         all(control, &ddl::sequences_and_views(names, counts), "sequences and views")?;
         all(control, &package::create(self.server.major), "the package")?;
@@ -167,7 +149,7 @@ impl Copies for Copying<'_> {
     }
 
     fn complete(&self, marker: &Marker, metadata: &[(&str, String)]) -> Vec<String> {
-        let mut sql = ddl::metadata(metadata);
+        let mut sql = self::metadata(self.names, metadata);
         sql.push(marker::change_sql(marker));
         sql
     }

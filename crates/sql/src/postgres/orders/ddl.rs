@@ -1,14 +1,10 @@
-//! Order entry in PostgreSQL's SQL: tables, keys, indexes, views, sequences.
+//! Order entry in PostgreSQL's SQL: types, storage, partitions, views, sequences.
 
-use crate::orders::marker::LOADED;
+use crate::orders::ddl::Ddl;
 use crate::orders::text::views;
 use crate::postgres::layout::{literal, quote};
 use assay_orders::checks::Words;
-use assay_orders::ledger::{BASELINE, LEDGER};
-use assay_orders::model::{
-    Column, INDEXES, METADATA, METADATA_CHARS, REFERENCES, RULES, SEQUENCES, TABLES, Table, Type,
-};
-use assay_orders::params::Indexes;
+use assay_orders::model::{Column, SEQUENCES, TABLES, Table, Type};
 
 /// Sequence values that a session caches.
 const SEQUENCE_CACHE: u32 = 100;
@@ -18,6 +14,8 @@ const SEQUENCE_CACHE: u32 = 100;
 pub(crate) struct Named {
     /// The schema, unquoted.
     pub schema: String,
+    /// Of the tables; empty means the default.
+    pub tablespace: String,
 }
 
 impl Named {
@@ -62,17 +60,34 @@ impl Words for Named {
     }
 }
 
-fn type_of(kind: Type) -> String {
-    match kind {
-        Type::Big => "bigint".to_owned(),
-        Type::Int => "integer".to_owned(),
-        Type::Small => "smallint".to_owned(),
-        Type::Money(digits) => format!("numeric({digits}, 2)"),
-        Type::Text(chars) => format!("varchar({chars})"),
-        Type::Date => "date".to_owned(),
-        Type::Time => "timestamp(0)".to_owned(),
-        Type::Instant => "timestamptz(6)".to_owned(),
-        Type::Months => "interval year to month".to_owned(),
+impl Ddl for Named {
+    const TYPES: [&'static str; 4] = ["varchar", "bigint", "numeric", "numeric"];
+
+    fn type_of(&self, kind: Type) -> String {
+        match kind {
+            Type::Big => "bigint".to_owned(),
+            Type::Int => "integer".to_owned(),
+            Type::Small => "smallint".to_owned(),
+            Type::Money(digits) => format!("numeric({digits}, 2)"),
+            Type::Text(chars) => format!("varchar({chars})"),
+            Type::Date => "date".to_owned(),
+            Type::Time => "timestamp(0)".to_owned(),
+            Type::Instant => "timestamptz(6)".to_owned(),
+            Type::Months => "interval year to month".to_owned(),
+        }
+    }
+
+    fn storage(&self, table: Option<Table>, partitions: u32) -> String {
+        let cut = match (partitions, table.and_then(Table::hashed_by_key)) {
+            (1.., Some(column)) => format!(" partition by hash ({})", quote(column)),
+            _ => String::new(),
+        };
+        // Stock is updated in place, so half of each page stays free for that.
+        let room = if table == Some(Table::Inventories) { " with (fillfactor = 50)" } else { "" };
+        match self.tablespace.as_str() {
+            "" => cut + room,
+            name => format!("{cut}{room} tablespace {}", quote(name)),
+        }
     }
 }
 
@@ -82,115 +97,15 @@ pub(super) fn partitions(count: u32) -> impl Iterator<Item = (Table, u32, String
     cut.flat_map(move |table| (0..count).map(move |at| (table, at, format!("{}_p{at}", table.name()))))
 }
 
-/// Creates all tables that are loaded.
-pub(super) fn create_tables(names: &Named, tablespace: &str, partitions: u32) -> Vec<String> {
-    let clause = match tablespace {
-        "" => String::new(),
-        name => format!(" tablespace {}", quote(name)),
-    };
-    let column = |column: &Column| {
-        let required = if column.required { " not null" } else { "" };
-        format!("{} {}{required}", quote(column.name), type_of(column.kind))
-    };
-    let mut sql: Vec<String> = TABLES
-        .into_iter()
-        .map(|table| {
-            let columns: Vec<String> = table.columns().iter().map(column).collect();
-            // Stock is updated in place, so half of each page stays free for that.
-            let room = match table {
-                Table::Inventories => " with (fillfactor = 50)",
-                _ => "",
-            };
-            let cut = match (partitions, table.hashed_by_key()) {
-                (1.., Some(column)) => format!(" partition by hash ({})", quote(column)),
-                _ => String::new(),
-            };
-            let name = names.relation(table.name());
-            format!("create table {name} ({}){cut}{room}{clause}", columns.join(", "))
-        })
-        .collect();
-    sql.extend(self::partitions(partitions).map(|(table, remainder, name)| {
+/// Creates the partitions of the tables.
+pub(super) fn create_partitions(names: &Named, partitions: u32) -> impl Iterator<Item = String> {
+    self::partitions(partitions).map(move |(table, remainder, name)| {
         format!(
             "create table {} partition of {} for values with (modulus {partitions}, remainder {remainder})",
             names.relation(&name),
             names.relation(table.name())
         )
-    }));
-    let text = format!("varchar({METADATA_CHARS})");
-    for (name, columns) in [
-        (METADATA, format!("metadata_key varchar(30) primary key, metadata_value {text}")),
-        (BASELINE, "k text primary key, v numeric not null".to_owned()),
-        (LEDGER, "k text primary key, acked numeric not null, in_doubt numeric not null default 0".to_owned()),
-        (
-            LOADED,
-            "tbl text, first bigint, rows bigint not null, checksum numeric not null, primary key (tbl, first)"
-                .to_owned(),
-        ),
-    ] {
-        sql.push(format!("create table {} ({columns}){clause}", names.relation(name)));
-    }
-    sql
-}
-
-/// Primary keys, one statement per table.
-pub(super) fn keys(names: &Named, indexes: Indexes) -> Vec<String> {
-    if indexes == Indexes::None {
-        return Vec::new();
-    }
-    let with_key = TABLES.into_iter().filter(|table| !table.key().is_empty());
-    with_key
-        .map(|table| {
-            let columns: Vec<String> = table.key().iter().map(|column| quote(column)).collect();
-            format!(
-                "alter table {} add constraint {} primary key ({})",
-                names.relation(table.name()),
-                quote(&format!("{}_pk", table.name())),
-                columns.join(", ")
-            )
-        })
-        .collect()
-}
-
-/// Secondary indexes, one statement each.
-pub(super) fn indexes(names: &Named, indexes: Indexes) -> Vec<String> {
-    if indexes != Indexes::All {
-        return Vec::new();
-    }
-    let column = |lower: bool| move |name: &&str| if lower { format!("lower({})", quote(name)) } else { quote(name) };
-    INDEXES
-        .iter()
-        .map(|index| {
-            let columns: Vec<String> = index.columns.iter().map(column(index.lower)).collect();
-            format!(
-                "create index {} on {} ({})",
-                quote(index.name),
-                names.relation(index.table.name()),
-                columns.join(", ")
-            )
-        })
-        .collect()
-}
-
-/// Foreign keys and check constraints, one after the other, since two of them may lock the same table.
-pub(super) fn constraints(names: &Named, indexes: Indexes) -> Vec<String> {
-    let rule = |(name, table, what): (&str, Table, &str)| {
-        format!("alter table {} add constraint {} check ({what})", names.relation(table.name()), quote(name))
-    };
-    let mut sql: Vec<String> = RULES.into_iter().map(rule).collect();
-    if indexes == Indexes::None {
-        return sql;
-    }
-    sql.extend(REFERENCES.iter().map(|one| {
-        format!(
-            "alter table {} add constraint {} foreign key ({column}) references {} ({column}) {}",
-            names.relation(one.table.name()),
-            quote(one.name),
-            names.relation(one.parent.name()),
-            one.on_delete,
-            column = quote(one.column)
-        )
-    }));
-    sql
+    })
 }
 
 /// Sequences that continue after the loaded values, and views.
@@ -203,16 +118,5 @@ pub(super) fn sequences_and_views(names: &Named) -> Vec<String> {
     }
     let language = "current_setting('assay.language', true)";
     sql.extend(views(names, "create or replace view", language));
-    sql
-}
-
-/// Metadata that describe the data set.
-pub(super) fn metadata(names: &Named, entries: &[(&str, String)]) -> Vec<String> {
-    let metadata = names.relation(METADATA);
-    let insert = |(key, value): &(&str, String)| {
-        format!("insert into {metadata} (metadata_key, metadata_value) values ({}, {})", literal(key), literal(value))
-    };
-    let mut sql = vec![format!("delete from {metadata}")];
-    sql.extend(entries.iter().map(insert));
     sql
 }

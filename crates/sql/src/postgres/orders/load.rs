@@ -4,7 +4,8 @@ use super::PostgresOrders;
 use super::ddl::{self, Named};
 use super::functions;
 use super::marker;
-use crate::orders::load::{Copies, Load, Sums, note_sql, threads};
+use crate::orders::ddl::{create_tables, indexes, keys, metadata, references, rules};
+use crate::orders::load::{Copies, Load, Source, Sums};
 use crate::orders::marker::Marker;
 use crate::orders::target::Loads;
 use crate::orders::{Rows, Talk, all};
@@ -15,11 +16,9 @@ use crate::postgres::own::{self, connect, told};
 use crate::postgres::server::Server;
 use crate::postgres::wire::{Connection, PgError};
 use assay_measure::config::Settings;
-use assay_orders::generate::Generator;
 use assay_orders::lines::Lines;
 use assay_orders::model::{TABLES, Table};
 use assay_orders::params::Indexes;
-use assay_orders::work::Piece;
 use assay_run::engine::{EngineError, Line, Progress};
 use assay_run::stop::Stop;
 use std::time::Instant;
@@ -58,19 +57,13 @@ impl Loads for PostgresOrders {
                 format!("create schema {}", quote(&names.schema)),
                 marker::sql(&marker, names),
             ];
-            sql.extend(ddl::create_tables(names, settings.text("TABLESPACE"), marker.partitions));
+            sql.extend(create_tables(names, marker.which(), marker.partitions));
+            sql.extend(ddl::create_partitions(names, marker.partitions));
             sql.push("commit".to_owned());
             all(&mut control, &sql, "creating the tables")?;
         }
         let copies = Copying { options, names };
-        let load = Load {
-            copies: &copies,
-            words: names,
-            generator: marker.generator(),
-            threads: threads(settings),
-            stop,
-            progress,
-        };
+        let load = Load::new(&copies, names, &marker, settings, (stop, progress));
         let lines = load.run(&mut control, marker, (began, connected))?;
         control.close();
         Ok(lines)
@@ -98,30 +91,17 @@ impl Copies for Copying<'_> {
         Lines::new(" months", "+00")
     }
 
-    fn copy_piece(
-        &self,
-        connection: &mut Connection,
-        generator: &Generator,
-        piece: &Piece,
-        lines: &mut Lines,
-    ) -> Result<u64, EngineError> {
+    fn copy_piece(&self, connection: &mut Connection, source: &mut Source<'_>) -> Result<u64, EngineError> {
+        let table = source.piece.table.name();
         let mut copy = || -> Result<u64, PgError> {
-            let (rows_before, sum_before) = (lines.rows(), lines.sum());
             connection.query("begin")?;
-            let table = self.names.relation(piece.table.name());
-            let mut copy = connection.copy_in(&format!("copy {table} from stdin"))?;
-            let mut bytes = 0;
-            piece.write(generator, lines, |part| {
-                bytes += part.len() as u64;
-                copy.send(part)
-            })?;
+            let mut copy = connection.copy_in(&format!("copy {} from stdin", self.names.relation(table)))?;
+            let (bytes, note) = source.write(|part| copy.send(part))?;
             copy.finish()?;
-            let (rows, sum) = (lines.rows() - rows_before, lines.sum() - sum_before);
-            let note = note_sql(self.names, piece, rows, sum);
             connection.query(&format!("{note}; commit"))?;
             Ok(bytes)
         };
-        copy().map_err(told(piece.table.name()))
+        copy().map_err(told(table))
     }
 
     fn finish(
@@ -133,11 +113,12 @@ impl Copies for Copying<'_> {
     ) -> Result<(), EngineError> {
         let names = self.names;
         self.undo(control)?;
-        load.several(&ddl::keys(names, indexes), "keys")?;
-        load.several(&ddl::indexes(names, indexes), "indexes")?;
+        load.several(&keys(names, indexes), "keys")?;
+        load.several(&self::indexes(names, indexes), "indexes")?;
         let memory = format!("set maintenance_work_mem = '{INDEX_MEMORY}'");
         all(control, &[memory], "constraints")?;
-        all(control, &ddl::constraints(names, indexes), "constraints")?;
+        all(control, &rules(names), "constraints")?;
+        all(control, &references(names, indexes, |_| true), "constraints")?;
         all(control, &ddl::sequences_and_views(names), "sequences and views")?;
         let path = super::session::path_sql(&names.schema);
         all(control, &[path], "functions")?;
@@ -154,7 +135,7 @@ impl Copies for Copying<'_> {
 
     fn complete(&self, marker: &Marker, metadata: &[(&str, String)]) -> Vec<String> {
         let mut sql = vec!["begin".to_owned()];
-        sql.extend(ddl::metadata(self.names, metadata));
+        sql.extend(self::metadata(self.names, metadata));
         sql.push(marker::sql(marker, self.names));
         sql.push("commit".to_owned());
         sql

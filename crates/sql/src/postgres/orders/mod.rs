@@ -53,7 +53,7 @@ fn named(settings: &Settings) -> Result<Named, EngineError> {
             "ORDERS_SCHEMA={schema}: give the name of a schema that assay may create, of at most 63 bytes"
         ))
     })?;
-    Ok(Named { schema: schema.to_owned() })
+    Ok(Named { schema: schema.to_owned(), tablespace: settings.text("TABLESPACE").to_owned() })
 }
 
 fn there(control: &mut Connection, names: &Named) -> Result<There<Named>, EngineError> {

@@ -6,6 +6,7 @@ use super::super::package;
 use super::super::statements::statement;
 use super::super::{marker, sql};
 use crate::oracle::tests::golden::{by_antlr, counted_from_one, read_but_for};
+use crate::orders::ddl::{create_tables, indexes, keys, metadata, references, rules};
 use crate::orders::load::note_sql;
 use crate::orders::marker::Marker;
 use assay_orders::checks::{self, STATIC};
@@ -34,14 +35,17 @@ fn statements() -> Vec<(String, String)> {
     let piece = Piece { table: Table::Orders, units: 1..100, rows: 99 };
     let sums = STATIC.map(|table| (table, 12_345));
     let entries = [("ASSAY_SCALE", "0.05".to_owned())];
-    let mut all = listed("create", ddl::create_tables(&names, 0));
-    all.extend(listed("create where the user's tables are", ddl::create_tables(&named(None), 0)[6..8].to_vec()));
-    all.extend(listed("create with partitions", ddl::create_tables(&names, 32)[..10].to_vec()));
+    let mut all = listed("create", create_tables(&names, Indexes::All, 0));
+    all.extend(listed(
+        "create where the user's tables are",
+        create_tables(&named(None), Indexes::All, 0)[6..8].to_vec(),
+    ));
+    all.extend(listed("create with partitions", create_tables(&names, Indexes::All, 32)[..10].to_vec()));
     all.extend(listed("load", TABLES.map(ddl::insert).to_vec()));
-    all.extend(listed("key", ddl::keys(&names, Indexes::All)));
-    all.extend(listed("key where the user's tables are", ddl::keys(&named(None), Indexes::Keys)[..4].to_vec()));
-    all.extend(listed("index", ddl::indexes(&names, Indexes::All)));
-    all.extend(listed("constraint", ddl::constraints(Indexes::All)));
+    all.extend(listed("key", keys(&names, Indexes::All)));
+    all.extend(listed("key where the user's tables are", keys(&named(None), Indexes::Keys)[..4].to_vec()));
+    all.extend(listed("index", indexes(&names, Indexes::All)));
+    all.extend(listed("constraint", [rules(&names), references(&names, Indexes::All, |_| true)].concat()));
     all.extend(listed("sequence or view", ddl::sequences_and_views(&names, Counts::of(50))));
     all.extend(listed("package", package::create(19).to_vec()));
     all.extend(listed("call", ALL.map(package::call).to_vec()));
@@ -50,7 +54,7 @@ fn statements() -> Vec<(String, String)> {
     all.extend(checks::all(&names).into_iter().map(|check| (check.id.to_owned(), check.sql)));
     all.extend(listed("checksum", TABLES.map(|table| checks::checksum_sql(&names, table)).to_vec()));
     all.extend(listed("statistics", vec![ddl::gather(Table::Orders)]));
-    all.extend(listed("metadata", ddl::metadata(&entries)));
+    all.extend(listed("metadata", metadata(&names, &entries)));
     all.extend(listed("books", Ledger::default().closing_sql(str::to_owned)));
     all.extend(listed("remove", marker::removal()));
     let more = [
