@@ -458,6 +458,142 @@ impl<B: Base> Engine for SlobEngine<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::Nowhere;
+
+    /// A connection that notes what it is asked for; its server performs no slice.
+    #[derive(Default)]
+    struct Noting<const TOGETHER: bool> {
+        steps: Vec<String>,
+        rollbacks: u32,
+    }
+
+    impl<const TOGETHER: bool> Link for Noting<TOGETHER> {
+        type Calls = ();
+
+        const TOGETHER: bool = TOGETHER;
+
+        fn stamp((): &mut (), _plan: &Plan, _stamp: u64, _first_key: u64) {}
+
+        fn ask(&mut self, (): &mut (), step: Step) -> Result<(), Failed> {
+            self.steps.push(match step {
+                Step::Update { keys: (first, last), alone: true } => format!("{first}-{last} alone"),
+                Step::Update { keys: (first, last), alone: false } => format!("{first}-{last}"),
+                other => format!("{other:?}"),
+            });
+            Ok(())
+        }
+
+        fn answer(&mut self) -> Result<u64, Failed> {
+            Ok(1)
+        }
+
+        fn commit(&mut self) -> Result<(), Failed> {
+            Ok(())
+        }
+
+        fn rollback(&mut self) -> Result<(), Failed> {
+            self.rollbacks += 1;
+            Ok(())
+        }
+
+        fn slice_ops(&self) -> usize {
+            1
+        }
+
+        fn slice(&mut self, _plan: &Plan, _clock: &Clock, _slice: Slice<'_>) -> Result<SliceDone, Failed> {
+            Err(Failed::statement("no".to_owned()))
+        }
+    }
+
+    /// A data set on no server.
+    struct Data<const TOGETHER: bool>(Plan);
+
+    impl<const TOGETHER: bool> OnServer for Data<TOGETHER> {
+        type On = Nowhere;
+
+        fn on(&self) -> &Nowhere {
+            &Nowhere
+        }
+    }
+
+    impl<const TOGETHER: bool> Base for Data<TOGETHER> {
+        type Link = Noting<TOGETHER>;
+
+        fn plan(&self) -> &Plan {
+            &self.0
+        }
+
+        fn columns(&self) -> usize {
+            1
+        }
+
+        fn facts(&self) -> &[Fact] {
+            &[]
+        }
+
+        fn driver_threads(&self, sessions: usize, _cpus: usize) -> usize {
+            sessions
+        }
+
+        fn connect(&self, _number: u32, _home: u32) -> Result<Self::Link, EngineError> {
+            Ok(Noting::default())
+        }
+
+        fn calls(&self, _link: &mut Self::Link, _schema: u32) -> Result<(), EngineError> {
+            Ok(())
+        }
+
+        fn close(&self) -> Result<(), EngineError> {
+            Ok(())
+        }
+    }
+
+    fn session<const TOGETHER: bool>() -> (Data<TOGETHER>, Session<Data<TOGETHER>>) {
+        let op = Op::Scan { schema: 1 };
+        let session = Session {
+            number: 1,
+            link: Some(Noting::default()),
+            calls: Vec::new(),
+            doing: UnderWay { op, steps: [None; 4], at: 0, calls: 0, rows: 0 },
+            in_transaction: false,
+            counted: Counted::default(),
+            lost: None,
+        };
+        (Data(Plan::plain(1, 1, 1000)), session)
+    }
+
+    /// What updates from this key on ask the server for.
+    fn steps<const TOGETHER: bool>(updates: &[(u64, bool)]) -> Vec<String> {
+        let (base, mut session) = session::<TOGETHER>();
+        for (first_key, commit) in updates {
+            let op = Op::Update { schema: 1, first_key: *first_key, width: 2, stamp: 0, commit: *commit };
+            session.perform(&base, &op).unwrap();
+        }
+        let commits = updates.iter().filter(|(_, commit)| *commit).count() as u64;
+        assert_eq!((session.counted.commits, session.counted.rollbacks), (commits, 0));
+        session.link.unwrap().steps
+    }
+
+    #[test]
+    fn an_update_is_a_transaction_of_its_own_or_part_of_one() {
+        assert_eq!(steps::<false>(&[(1, true)]), ["1-2 alone"]);
+        assert_eq!(steps::<false>(&[(1000, true)]), ["Begin", "1000-1000", "1-1", "Commit"]);
+        assert_eq!(steps::<true>(&[(1000, true)]), ["1000-1000 alone", "1-1 alone"], "one request commits by itself");
+        let several = [(1, false), (3, false), (5, true), (7, true)];
+        let expected = ["Begin", "1-2", "3-4", "5-6", "Commit", "7-8 alone"];
+        assert_eq!(steps::<false>(&several), expected);
+        assert_eq!(steps::<true>(&several), expected);
+    }
+
+    #[test]
+    fn a_slice_that_fails_as_a_whole_is_one_rollback() {
+        let (base, mut session) = session::<true>();
+        let ops = [Op::Scan { schema: 1 }, Op::Scan { schema: 1 }];
+        let slice = Slice { tag: 0, ops: &ops, until_ns: 0 };
+        session.slice(&base, &Clock::real(), slice).unwrap_err();
+        assert_eq!((session.counted.rollbacks, session.counted.scans), (1, 0));
+        assert_eq!(session.link.unwrap().rollbacks, 1);
+    }
 
     #[test]
     fn a_range_past_the_last_key_goes_on_at_the_first() {

@@ -191,11 +191,14 @@ fn is_given(settings: &Settings, name: &str) -> bool {
     !matches!(origin, Origin::Default | Origin::Implied(_))
 }
 
-/// All relations of a data set, including views.
+/// All tables of a data set.
+pub(crate) fn tables() -> impl Iterator<Item = &'static str> {
+    TABLES.into_iter().map(|table| table.name()).chain([METADATA, BASELINE, LEDGER, LOADED])
+}
+
+/// All relations of a data set: tables, sequences and views.
 pub(crate) fn relations() -> Vec<&'static str> {
-    let tables = TABLES.into_iter().map(|table| table.name());
-    let sequences = SEQUENCES.into_iter().map(|(name, ..)| name);
-    tables.chain([METADATA, BASELINE, LEDGER, LOADED]).chain(sequences).chain(VIEWS).collect()
+    tables().chain(SEQUENCES.map(|(name, ..)| name)).chain(VIEWS).collect()
 }
 
 #[cfg(test)]

@@ -409,3 +409,81 @@ pub(crate) fn plain<'a>(inputs: &'a Inputs<'_>) -> Vec<Plain<'a>> {
     });
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Nowhere;
+
+    /// A connection whose server no longer answers.
+    pub(crate) struct Silent;
+
+    impl Wire for Silent {
+        type Error = ();
+
+        fn failure((): &()) -> (OpError, bool) {
+            (closed(1), true)
+        }
+
+        fn may_wait(&mut self, _wait: &mut Wait) -> Result<(), ()> {
+            Err(())
+        }
+
+        fn ask(&mut self, _inputs: &Inputs<'_>, _pause: Pause) -> Result<(), ()> {
+            Ok(())
+        }
+
+        fn answer(&mut self) -> Result<Effects, ()> {
+            Err(())
+        }
+
+        fn begin(&mut self) -> Result<(), ()> {
+            Ok(())
+        }
+
+        fn commit(&mut self) -> Result<(), ()> {
+            Err(())
+        }
+
+        fn rollback(&mut self) -> Result<(), ()> {
+            Err(())
+        }
+
+        fn send(&mut self, _statement: Statement, _values: &[Value<'_>]) -> Result<Vec<Row>, ()> {
+            Err(())
+        }
+    }
+
+    impl Base for Nowhere {
+        type Wire = Silent;
+
+        fn connect(&self, _common: &Common, _number: u32) -> Result<Silent, EngineError> {
+            Ok(Silent)
+        }
+
+        fn conclude(&self, _part: &mut FromEngine, _verify: bool) {}
+    }
+
+    /// The server may have committed it.
+    #[test]
+    fn a_transaction_that_is_not_waited_for_any_longer_is_in_doubt() {
+        let session = || Session::<Nowhere> {
+            number: 1,
+            wire: Some(Silent),
+            ledger: Ledger::default(),
+            tx: Tx::OrderProducts,
+            commits_logon: false,
+            lost: None,
+        };
+        let mut doubted = Ledger::default();
+        doubted.doubt(Tx::OrderProducts);
+        assert!(!doubted.in_doubt.is_empty());
+        let mut waiting = session();
+        waiting.may_wait(&mut Wait::default()).unwrap_err();
+        assert_eq!(waiting.ledger.in_doubt, doubted.in_doubt);
+        assert!(waiting.lost.is_some());
+        let mut answering = session();
+        answering.answer(()).unwrap_err();
+        assert_eq!(answering.ledger.in_doubt, doubted.in_doubt);
+    }
+}

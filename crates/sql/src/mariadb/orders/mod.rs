@@ -19,7 +19,7 @@ use super::conn::{Connection, told};
 use super::server::Server;
 use super::{Mariadb, PAGE_BYTES, claim, params};
 use crate::claim::Purpose;
-use crate::orders::marker::relations;
+use crate::orders::marker::tables;
 use crate::orders::target::{Life, OrderEntryOn, There};
 use crate::orders::{all, books, text_line};
 use crate::slob::SlobOn;
@@ -138,27 +138,20 @@ impl Life for MariadbOrders {
     /// Drops objects by name; drops the database if nothing else is in it.
     fn remove(_: &Self::At, mut control: Connection, there: &There<Named>) -> Result<(), EngineError> {
         let (control, names) = (&mut control, &there.names);
-        let mut sequences = SEQUENCES.map(|(name, ..)| name).to_vec();
-        if !control.product.has_sequences() {
-            sequences.clear();
-        }
         let named = |all: &[&str]| {
             let all: Vec<String> = all.iter().map(|name| names.relation(name)).collect();
             all.join(", ")
         };
         // METADATA may carry the marker as its comment, so it is dropped with the database.
-        let tables: Vec<&str> = relations()
-            .into_iter()
-            .filter(|name| !sequences.contains(name) && !VIEWS.contains(name) && *name != METADATA)
-            .collect();
-        let mut sql = vec![
-            "set foreign_key_checks = 0".to_owned(),
-            format!("drop view if exists {}", named(&VIEWS)),
-            format!("drop table if exists {}", named(&tables)),
-        ];
-        if !sequences.is_empty() {
+        let mut tables: Vec<&str> = tables().filter(|name| *name != METADATA).collect();
+        let sequences = SEQUENCES.map(|(name, ..)| name);
+        let mut sql = vec!["set foreign_key_checks = 0".to_owned(), format!("drop view if exists {}", named(&VIEWS))];
+        if control.product.has_sequences() {
             sql.push(format!("drop sequence if exists {}", named(&sequences)));
+        } else {
+            tables.extend(sequences);
         }
+        sql.push(format!("drop table if exists {}", named(&tables)));
         sql.extend(ALL.map(|tx| {
             let procedure = names.relation(&procedures::name(tx));
             format!("drop procedure if exists {procedure}")

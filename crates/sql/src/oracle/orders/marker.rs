@@ -9,7 +9,7 @@ use super::super::session::{Bind, OraError, Session, told};
 use super::super::sql::{self, CLAIM, in_tablespace};
 use super::ddl::Named;
 use super::package::PACKAGE;
-use crate::orders::marker::{Marker, relations};
+use crate::orders::marker::{Marker, tables};
 use crate::orders::refuse_strangers;
 use assay_orders::model::{SEQUENCES, VIEWS};
 use assay_run::engine::EngineError;
@@ -36,7 +36,7 @@ fn kind_of(name: &str) -> Option<&'static [&'static str]> {
         DATA_SET | CLAIM => Some(&["TABLE"]),
         _ if is(&SEQUENCES.map(|(name, ..)| name)) => Some(&["SEQUENCE"]),
         _ if is(&VIEWS) => Some(&["VIEW"]),
-        _ if is(&relations()) => Some(&["TABLE"]),
+        _ if tables().any(|table| table == name) => Some(&["TABLE"]),
         _ => None,
     }
 }
@@ -110,12 +110,10 @@ pub(super) fn write(session: &mut dyn Session, marker: &Marker) -> Result<(), Or
 /// The statements that drop a data set's objects except its marker and the claim's table: code first, then objects that
 /// depend on others.
 pub(super) fn removal() -> Vec<String> {
-    let sequences = SEQUENCES.map(|(name, ..)| name);
     let mut sql = vec![format!("drop package {PACKAGE}")];
     sql.extend(VIEWS.map(|name| format!("drop view {name}")));
-    sql.extend(sequences.map(|name| format!("drop sequence {name}")));
-    let tables = relations().into_iter().filter(|name| !sequences.contains(name) && !VIEWS.contains(name));
-    sql.extend(tables.map(|name| format!("drop table {name} cascade constraints purge")));
+    sql.extend(SEQUENCES.map(|(name, ..)| format!("drop sequence {name}")));
+    sql.extend(tables().map(|name| format!("drop table {name} cascade constraints purge")));
     sql
 }
 

@@ -18,13 +18,14 @@ use super::own::{self, connect, told};
 use super::server::Server;
 use super::wire::Connection;
 use super::{PATIENCE, Postgres, params};
-use crate::orders::marker::relations;
+use crate::orders::marker::tables;
 use crate::orders::target::{Life, OrderEntryOn, There};
 use crate::orders::{all, books};
 use crate::place::Place;
 use crate::slob::SlobOn;
 use assay_measure::config::{ParamDef, Settings};
 use assay_orders::checks::Checked;
+use assay_orders::model::{SEQUENCES, VIEWS};
 use assay_orders::params::{PARAMS, partitions};
 use assay_run::engine::{EngineError, Target};
 use assay_run::stop::Stop;
@@ -114,18 +115,12 @@ impl Life for PostgresOrders {
     fn remove(_: &Self::At, mut control: Connection, there: &There<Named>) -> Result<(), EngineError> {
         let names = &there.names;
         let mut sql = vec!["begin".to_owned()];
-        sql.extend(marker::functions().iter().map(|name| format!("drop routine if exists {}", names.relation(name))));
-        sql.extend(
-            assay_orders::model::VIEWS.iter().map(|name| format!("drop view if exists {}", names.relation(name))),
-        );
-        let sequences: Vec<&str> = assay_orders::model::SEQUENCES.iter().map(|(name, ..)| *name).collect();
-        sql.extend(sequences.iter().map(|name| format!("drop sequence if exists {}", names.relation(name))));
-        let tables: Vec<String> = relations()
-            .into_iter()
-            .filter(|name| !sequences.contains(name) && !assay_orders::model::VIEWS.contains(name))
-            .map(|name| names.relation(name))
-            .collect();
+        let mut drop = |what: &str, name: &str| sql.push(format!("drop {what} if exists {}", names.relation(name)));
+        marker::functions().iter().for_each(|name| drop("routine", name));
+        VIEWS.iter().for_each(|name| drop("view", name));
+        SEQUENCES.iter().for_each(|(name, ..)| drop("sequence", name));
         // In one statement, since the tables reference each other.
+        let tables: Vec<String> = tables().map(|name| names.relation(name)).collect();
         sql.push(format!("drop table if exists {}", tables.join(", ")));
         sql.push(format!("drop schema {}", quote(&names.schema)));
         sql.push("commit".to_owned());
