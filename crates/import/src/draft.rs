@@ -50,6 +50,16 @@ impl Reading {
         self
     }
 
+    /// Our key.
+    pub(crate) fn key(&self) -> &str {
+        &self.value.key
+    }
+
+    /// Whether it is of one of several things of a kind.
+    pub(crate) fn is_scoped(&self) -> bool {
+        !self.value.scope.is_empty()
+    }
+
     /// The number and what it may be off by, if there is one.
     pub(crate) fn known(&self) -> Option<(f64, f64)> {
         Some((self.value.value.value()?, self.value.rounding))
@@ -121,6 +131,8 @@ pub(crate) struct Draft {
     seen: HashMap<String, usize>,
     /// Where values went.
     placed: HashSet<String>,
+    /// Lines that were read, by file and line.
+    lines: HashSet<(u64, u64)>,
     conflict: Option<ImportError>,
     /// There was more than a record takes: nothing else goes in, and the import fails at its end.
     pub(crate) is_full: bool,
@@ -156,6 +168,16 @@ impl Draft {
         self.recognised(&version, &format);
     }
 
+    /// A line was read, though perhaps no figure is in it.
+    pub(crate) fn saw(&mut self, at: At) {
+        self.lines.insert((at.file, at.line));
+    }
+
+    /// Whether a line was read.
+    pub(crate) fn has_seen(&self, at: At) -> bool {
+        self.lines.contains(&(at.file, at.line))
+    }
+
     /// Damage tolerated, or a part left out. A line of 0 speaks of the whole file.
     pub(crate) fn note(&mut self, at: At, text: impl Into<String>) {
         let of_file = |note: &&ImportNote| note.file == at.file;
@@ -165,6 +187,7 @@ impl Draft {
             std::cmp::Ordering::Equal => "further notes on this file are left out".to_owned(),
             std::cmp::Ordering::Greater => return,
         };
+        self.saw(at);
         let (file, line) = (at.file, at.line);
         self.info.notes.push(ImportNote { file, line, text });
     }
@@ -183,6 +206,7 @@ impl Draft {
         }
         let is_again = reading.is_again;
         let mut value = reading.value;
+        self.lines.insert((value.file, value.line));
         value.at = at;
         let name = format!("{}\u{1f}{}", value.scope, value.key);
         let next = self.info.values.len();

@@ -62,7 +62,7 @@ pub fn import_all(sources: Vec<Source>) -> impl Iterator<Item = Imported> {
 
 /// The runs of a text.
 fn runs(parser: &Parser, text: Text) -> Vec<Text> {
-    let mut begins = (parser.runs)(&text);
+    let mut begins = parser.begins(&text);
     begins.truncate(MOST_RUNS);
     if begins.is_empty() {
         return vec![text];

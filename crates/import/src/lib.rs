@@ -48,6 +48,7 @@ mod host_inventory;
 mod integrity;
 mod iperf3;
 mod json;
+mod lines;
 mod located_number;
 mod number;
 mod oratcptest;
@@ -75,6 +76,7 @@ use assay_storage::record::Storage;
 use draft::Draft;
 pub use error::{ImportError, SourcePlace};
 pub use grouping::{Imported, import_all};
+use lines::Table;
 use text::{At, Text};
 
 /// What an import takes of memory at most, in sizes of its texts, besides the record it makes.
@@ -210,6 +212,10 @@ struct Parser {
     is_part: fn(&Text) -> bool,
     /// It says something of a run that another tool measured.
     is_beside: bool,
+    /// Its lines, where a table says what it prints: it takes the place of what reads and recognises.
+    table: Option<&'static Table>,
+    /// Lines it knows and reads nothing from; `None` where lines that were not read are not noted.
+    ignores: Option<&'static [&'static str]>,
     /// Reads the texts, all of this tool and in the order given, into one record.
     read: fn(&[Text], &mut Draft) -> Result<(), ImportError>,
 }
@@ -223,8 +229,31 @@ const WHOLE: Parser = Parser {
     runs: |_| Vec::new(),
     is_part: |_| false,
     is_beside: false,
+    table: None,
+    ignores: None,
     read: |_, _| Ok(()),
 };
+
+impl Parser {
+    fn confidence(&self, text: &Text) -> Confidence {
+        self.table.map_or_else(|| (self.looks_like)(text), |table| table.looks_like(text))
+    }
+
+    fn begins(&self, text: &Text) -> Vec<usize> {
+        self.table.map_or_else(|| (self.runs)(text), |table| table.runs(text))
+    }
+
+    fn read_all(&self, texts: &[Text], draft: &mut Draft) -> Result<(), ImportError> {
+        match self.table {
+            Some(table) => table.read(texts, draft)?,
+            None => (self.read)(texts, draft)?,
+        }
+        if let Some(known) = self.ignores.or(self.table.map(|_| &[][..])) {
+            lines::note_unread(texts, known, draft);
+        }
+        Ok(())
+    }
+}
 
 /// Whether a text is of a report that begins where the text begins.
 fn lacks_snapshots(text: &Text) -> bool {
@@ -313,22 +342,8 @@ const PARSERS: &[Parser] = &[
         ..WHOLE
     },
     Parser { tool: Tool::Pgio, kind: "slob", takes: "pgio", looks_like: pgio::looks_like, read: pgio::read, ..WHOLE },
-    Parser {
-        tool: Tool::Pgbench,
-        kind: "transactions",
-        takes: "pgbench",
-        looks_like: pgbench::looks_like,
-        read: pgbench::read,
-        ..WHOLE
-    },
-    Parser {
-        tool: Tool::Sysbench,
-        kind: "transactions",
-        takes: "sysbench",
-        looks_like: sysbench::looks_like,
-        read: sysbench::read,
-        ..WHOLE
-    },
+    Parser { tool: Tool::Pgbench, kind: "transactions", takes: "pgbench", table: Some(&pgbench::PGBENCH), ..WHOLE },
+    Parser { tool: Tool::Sysbench, kind: "transactions", takes: "sysbench", table: Some(&sysbench::SYSBENCH), ..WHOLE },
     Parser {
         tool: Tool::Vdbench,
         kind: "storage",
@@ -379,7 +394,7 @@ pub fn recognise(text: &str) -> Option<Tool> {
 fn best(text: &Text) -> Option<&'static Parser> {
     let mut found: Option<(u8, &Parser)> = None;
     for parser in PARSERS {
-        let score = (parser.looks_like)(text).score;
+        let score = parser.confidence(text).score;
         if score >= RECOGNISED && found.is_none_or(|(best, _)| score > best) {
             found = Some((score, parser));
         }
@@ -419,7 +434,7 @@ fn record_of(parsers: &[&'static Parser], texts: &[Text], sizes: &[u64]) -> Resu
         let (same, texts): (Vec<&&Parser>, Vec<Text>) =
             of_tool.map(|(parser, text)| (parser, first_run(parser, text, &mut draft))).unzip();
         let said = draft.said();
-        (same[0].read)(&texts, &mut draft)?;
+        same[0].read_all(&texts, &mut draft)?;
         // What stands beside a run has no say in whose it is.
         if tool != parser.tool {
             draft.say(said);
@@ -430,7 +445,7 @@ fn record_of(parsers: &[&'static Parser], texts: &[Text], sizes: &[u64]) -> Resu
 
 /// The first run of a text, and a note where there are more.
 fn first_run(parser: &Parser, text: &Text, draft: &mut Draft) -> Text {
-    let begins = (parser.runs)(text);
+    let begins = parser.begins(text);
     let Some(second) = begins.first() else {
         return text.clone();
     };
@@ -527,7 +542,7 @@ fn unrecognised(text: &Text) -> ImportError {
     let looked_for: Vec<&str> = PARSERS.iter().map(|parser| parser.takes).collect();
     let mut nearest: Option<(Confidence, &Parser)> = None;
     for parser in PARSERS {
-        let confidence = (parser.looks_like)(text);
+        let confidence = parser.confidence(text);
         if confidence.score > nearest.map_or(0, |(best, _)| best.score) {
             nearest = Some((confidence, parser));
         }

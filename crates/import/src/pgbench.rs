@@ -1,319 +1,104 @@
 //! pgbench, 9.x to 18: totals, progress lines, scripts, statements, failures.
 
-use super::Confidence;
-use super::ImportError;
-use super::draft::{Draft, Reading};
-use super::located_number::between;
+use super::draft::Draft;
+use super::lines::{PLAIN, Reader, Table};
 use super::number::{self, Printed};
-use super::rows::{load_row, op_row, operations_are_transactions, put_step, setting, step};
-use super::text::{At, Text};
-use assay_measure::plain::slug;
+use super::rows::{is_of, operations_are_transactions};
+use super::text::At;
 use assay_measure::record::Figure;
 
-/// What all transactions together are called.
-const ALL: &str = "transaction";
+#[rustfmt::skip]
+pub(super) const PGBENCH: Table = Table {
+    format: "pgbench text",
+    op: "transaction",
+    marks: &[
+        (92, &["number of transactions actually processed", "^tps = "]),
+        (75, &["^progress: ", " tps, lat "]),
+    ],
+    lines: &[
+        ("+", "pgbench ([PostgreSQL] {#}..."),
+        ("+", "starting vacuum..."),
+        ("+", "progress: {@} s, {transactions_per_s>commits_count_per_s} tps, lat[ avg] {transaction_us_avg>op_us_avg:ms} ms[ stddev {transaction_us_stddev>op_us_stddev:ms}][ ms][, {failed_count>failed_count_in_step} failed][, lag {schedule_lag_us_avg:ms} ms][, {skipped_count>skipped_count_in_step} skipped][, {retried_count>retried_count_in_step} retried][, {retries_count>retries_count_in_step} retries]"),
+        ("+", "transaction type: {=}"),
+        ("+", "scaling factor: {pgbench_scale_count}"),
+        ("", "query mode: {=}"),
+        ("", "partition method: {=}"),
+        ("", "partitions: {=}"),
+        ("", "number of clients: {sessions_count}"),
+        ("", "number of threads: {threads_count}"),
+        ("", "maximum number of tries: {=}"),
+        ("", "number of transactions per client: {transactions_per_client_count}"),
+        ("", "duration: {elapsed_s} s"),
+        ("", "number of transactions actually processed: {transactions_count}[/{}]"),
+        ("", "[-] number of failed transactions: {failed_transactions_count} ..."),
+        ("", "[-] number of serialization failures: {serialization_failures_count} ..."),
+        ("", "[-] number of deadlock failures: {deadlock_failures_count} ..."),
+        ("", "[-] number of other failures: {other_failures_count} ..."),
+        ("", "[-] number of transactions retried: {transactions_retried_count} ..."),
+        ("", "[-] total number of retries: {retries_count}"),
+        ("", "[-] number of transactions skipped: {transactions_skipped_count} ..."),
+        ("", "[-] number of transactions above the ... ms latency limit: {transactions_late_count}[/{}] ..."),
+        ("", "[-] latency average[:][ =] {$_us_avg:?}[ (including failures)]"),
+        ("", "[-] latency stddev[:][ =] {$_us_stddev:?}"),
+        ("", "rate limit schedule lag: avg {schedule_lag_us_avg:ms|schedule lag avg} (max {schedule_lag_us_max:ms|schedule lag max}) ms"),
+        ("", "initial connection time = {connect_us:?}"),
+        ("", "average connection time = {connect_us_avg:?}"),
+        ("", "tps = {transactions_with_connecting_per_s|tps including connections} (including ..."),
+        (".", "tps = {transactions_per_s} ..."),
+        ("", "SQL script ...: <[builtin:]{%}>"),
+        ("", "SQL script ...: {%}"),
+        ("", "- weight: ..."),
+        ("", "- {$_count|transactions} transactions ({}% of total[, tps = {$_per_s}])"),
+        (">statements", "[-] statement latencies ..."),
+        ("!", "[pgbench: ]ERROR: ..."),
+        ("!", "[pgbench: ]FATAL: ..."),
+        ("!", "[pgbench: ]error: ..."),
+        ("!", "[pgbench: ]fatal: ..."),
+    ],
+    other: statement,
+    end,
+    ..PLAIN
+};
 
-pub(super) fn looks_like(text: &Text) -> Confidence {
-    let has = |part: &str| text.head_has(part);
-    let totals = Confidence::of(
-        92,
-        &[
-            ("a line number of transactions actually processed:", has("number of transactions actually processed")),
-            ("a line tps = ...", text.head_begins("tps = ")),
-        ],
-    );
-    let progress = Confidence::of(
-        75,
-        &[
-            ("lines progress: ... s, ... tps", text.head_begins("progress: ")),
-            ("lat ... ms in them", has(" tps, lat ")),
-        ],
-    );
-    totals.or(progress)
-}
-
-/// What the lines so far belong to.
-#[derive(Default)]
-struct Reader {
-    /// Operation the lines are of: all, or one script.
-    kind: String,
-    script: Option<String>,
-    in_statements: bool,
-    statements: u32,
-}
-
-pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError> {
-    draft.recognised("", "pgbench text");
-    for text in texts {
-        let mut reader = Reader { kind: ALL.to_owned(), ..Reader::default() };
-        for line in &text.lines {
-            reader.line(line.at, line.text.trim(), draft);
+/// `0.192           0           0  BEGIN;`: mean, failures, retries, the statement.
+fn statement(reader: &mut Reader<'_>, at: At, text: &str) -> bool {
+    let (mut rest, mut numbers) = (text, Vec::<Printed>::new());
+    while let Some((token, tail)) = rest.trim_start().split_once(char::is_whitespace)
+        && let Some(printed) = number::measure(token).filter(|_| numbers.len() < 3)
+    {
+        numbers.push(printed);
+        rest = tail;
+    }
+    if numbers.is_empty() || reader.section != "statements" {
+        return false;
+    }
+    reader.count += 1;
+    let short: String = rest.trim().chars().take(60).collect();
+    let scope = format!("{} {}: {short}", reader.scope, reader.count);
+    let names = [
+        ("statement_us_avg", "statement latency", 1e3),
+        ("statement_failures_count", "statement_failures_count", 1.0),
+        ("statement_retries_count", "statement_retries_count", 1.0),
+    ];
+    for ((key, name, unit), printed) in names.into_iter().zip(numbers) {
+        if unit != 1.0 {
+            reader.put(at, key, name, scope.trim_start(), printed.scaled(unit), None);
+        } else if let Some(count) = number::count(&printed.text).filter(|count| count.number() != Some(0.0)) {
+            reader.put(at, key, name, scope.trim_start(), count, None);
         }
     }
-    elapsed(draft);
-    operations_are_transactions(draft);
-    Ok(())
-}
-
-fn client(at: At, key: &str, name: &str, printed: Printed) -> Reading {
-    Reading::new(at, key, printed).name(name).layer("client")
-}
-
-fn alone(draft: &mut Draft, at: At, key: &str, name: &str, scope: &str, printed: Option<Printed>) {
-    if let Some(printed) = printed {
-        draft.alone(client(at, key, name, printed).scope(scope));
-    }
-}
-
-/// A number and `ms` or `s` behind it, in us.
-fn time_us(text: &str) -> Option<Printed> {
-    let mut tokens = text.split_whitespace();
-    let number = number::measure(tokens.next()?)?;
-    match tokens.next()?.trim_end_matches(['.', ',']) {
-        "ms" => Some(number.scaled(1e3)),
-        "s" => Some(number.scaled(1e6)),
-        "us" => Some(number),
-        _ => None,
-    }
-}
-
-impl Reader {
-    fn line(&mut self, at: At, text: &str, draft: &mut Draft) {
-        if text.starts_with("progress: ") {
-            progress(at, text, draft);
-            return;
-        }
-        if let Some(version) = text.strip_prefix("pgbench (") {
-            let version = version.trim_start_matches("PostgreSQL").trim();
-            let version = version.split([' ', ')']).next().unwrap_or_default();
-            draft.recognised(version, "pgbench text");
-            return;
-        }
-        if let Some(rest) = text.strip_prefix("SQL script ") {
-            let name = rest.split_once(": ").map_or(rest, |(_, name)| name);
-            let name = name.trim_matches(['<', '>']).trim_start_matches("builtin: ");
-            self.kind = slug(name);
-            self.script = Some(name.to_owned());
-            self.in_statements = false;
-            return;
-        }
-        if text.contains("statement latencies in milliseconds") || text.starts_with("- statement latencies") {
-            self.in_statements = true;
-            self.statements = 0;
-            return;
-        }
-        let bare = text.trim_start_matches("- ");
-        // Both may hold an equals sign: they are told apart from the totals first.
-        if self.script.is_some() && text.starts_with("- ") && bare.contains(" transactions (") {
-            self.share(at, bare, draft);
-            return;
-        }
-        if self.in_statements && self.statement(at, text, draft) {
-            return;
-        }
-        if let Some((name, value)) = bare.split_once(" = ") {
-            self.equals(at, name.trim(), value.trim(), draft);
-            return;
-        }
-        if let Some((name, value)) = bare.split_once(':') {
-            self.colon(at, name.trim(), value.trim(), draft);
-        }
-    }
-
-    /// `latency average = 4.671 ms`, `tps = 854.275682 (without initial connection time)`
-    fn equals(&mut self, at: At, name: &str, value: &str, draft: &mut Draft) {
-        self.in_statements = false;
-        let us = || time_us(value);
-        match name {
-            "latency average" => {
-                let row = op_row(draft, &self.kind);
-                if let Some(printed) = us() {
-                    let reading = client(at, &format!("{}_us_avg", self.kind), name, printed);
-                    put!(draft, reading, driver.ops[row].service.us_avg);
-                }
-            }
-            "latency stddev" => alone(draft, at, &format!("{}_us_stddev", self.kind), name, "", us()),
-            "initial connection time" => alone(draft, at, "connect_us", name, "", us()),
-            "average connection time" => alone(draft, at, "connect_us_avg", name, "", us()),
-            "tps" => tps(at, value, draft),
-            _ => {}
-        }
-    }
-
-    /// `number of clients: 4`
-    fn colon(&self, at: At, name: &str, value: &str, draft: &mut Draft) {
-        let first = value.split([' ', '/']).next().unwrap_or_default();
-        let count = number::count(first);
-        let scope = self.script.as_deref().unwrap_or_default();
-        match name {
-            "number of clients" => {
-                if let Some(printed) = count {
-                    put!(draft, client(at, "sessions_count", name, printed), run.sessions);
-                }
-            }
-            "number of threads" => {
-                if let Some(printed) = count {
-                    put!(draft, client(at, "threads_count", name, printed), driver.threads_count);
-                }
-            }
-            "duration" => {
-                if let Some(printed) = time_us(value).map(|us| us.scaled(1e-6)) {
-                    put!(draft, client(at, "elapsed_s", name, printed), interval.elapsed_s);
-                }
-            }
-            "number of transactions actually processed" => processed(at, name, count, draft),
-            "scaling factor" => alone(draft, at, "pgbench_scale_count", name, "", count),
-            "number of transactions per client" => alone(draft, at, "transactions_per_client_count", name, "", count),
-            "rate limit schedule lag" => schedule_lag(at, value, draft),
-            _ if name.starts_with("number of transactions above") => {
-                alone(draft, at, "transactions_late_count", name, "", count);
-            }
-            _ if name.starts_with("number of ") || name.starts_with("total number of ") => {
-                let what = slug(name.trim_start_matches("total ").trim_start_matches("number of "));
-                alone(draft, at, &format!("{what}_count"), name, scope, count);
-            }
-            "transaction type" | "query mode" | "partitions" | "partition method" | "maximum number of tries" => {
-                setting(draft, name, value);
-            }
-            "ERROR" | "FATAL" | "error" => draft.note(at, format!("pgbench says: {value}")),
-            _ => {}
-        }
-    }
-
-    /// ` - 30 transactions (33.7% of total, tps = 15.112513)`
-    fn share(&self, at: At, text: &str, draft: &mut Draft) {
-        let row = op_row(draft, &self.kind);
-        let count = text.split(' ').next().and_then(number::count);
-        if let Some(printed) = count {
-            let reading = client(at, &format!("{}_count", self.kind), "transactions", printed);
-            put!(draft, reading, driver.ops[row].count);
-        }
-        if let Some(printed) = between(text, "tps = ", ")").and_then(number::measure) {
-            let reading = client(at, &format!("{}_per_s", self.kind), "tps", printed);
-            put!(draft, reading, driver.ops[row].per_s);
-        }
-    }
-
-    /// `0.192           0  BEGIN;`: mean, failures, retries, the statement.
-    fn statement(&mut self, at: At, text: &str, draft: &mut Draft) -> bool {
-        let mut rest = text;
-        let mut numbers = Vec::new();
-        while numbers.len() < 3 {
-            let Some((token, tail)) = rest.trim_start().split_once(char::is_whitespace) else {
-                break;
-            };
-            let Some(printed) = number::measure(token) else {
-                break;
-            };
-            numbers.push(printed);
-            rest = tail;
-        }
-        let Some(mean) = numbers.first().cloned() else {
-            return false;
-        };
-        self.statements += 1;
-        let script = self.script.as_ref().map_or_else(String::new, |name| format!("{name} "));
-        let short: String = rest.trim().chars().take(60).collect();
-        let scope = format!("{script}{}: {short}", self.statements);
-        alone(draft, at, "statement_us_avg", "statement latency", &scope, Some(mean.scaled(1e3)));
-        for (printed, key) in numbers[1..].iter().zip(["statement_failures_count", "statement_retries_count"]) {
-            if printed.number() != Some(0.0) {
-                alone(draft, at, key, key, &scope, number::count(&printed.text));
-            }
-        }
-        true
-    }
-}
-
-/// With or without the time for connecting: two lines until 13, one since.
-fn tps(at: At, value: &str, draft: &mut Draft) {
-    let first = value.split([' ', '(']).next().unwrap_or_default();
-    let Some(printed) = number::measure(first) else {
-        return;
-    };
-    if value.contains("including connections") || value.contains("including reconnection") {
-        draft.alone(client(at, "transactions_with_connecting_per_s", "tps including connections", printed));
-        return;
-    }
-    let row = load_row(draft, "Transactions", "count");
-    put!(draft, client(at, "transactions_per_s", "tps", printed), instance.load_profile[row].per_s);
-    let per_s = draft.record.instance.load_profile[row].per_s.clone();
-    let all = op_row(draft, ALL);
-    draft.record.driver.ops[all].per_s = per_s;
-}
-
-fn processed(at: At, name: &str, count: Option<Printed>, draft: &mut Draft) {
-    let Some(printed) = count else {
-        return;
-    };
-    let row = load_row(draft, "Transactions", "count");
-    put!(draft, client(at, "transactions_count", name, printed), instance.load_profile[row].total);
-    let total = draft.record.instance.load_profile[row].total.value();
-    let all = op_row(draft, ALL);
-    draft.record.driver.ops[all].count = total.unwrap_or(0.0) as u64;
-}
-
-/// `avg 0.340 (max 5.539) ms`
-fn schedule_lag(at: At, value: &str, draft: &mut Draft) {
-    let ms = |token: Option<&str>| Some(number::measure(token?.trim())?.scaled(1e3));
-    let avg = ms(value.strip_prefix("avg ").and_then(|rest| rest.split(' ').next()));
-    if let Some(printed) = avg {
-        let reading = client(at, "schedule_lag_us_avg", "schedule lag avg", printed);
-        put!(draft, reading, driver.schedule_lag.us_avg);
-    }
-    if let Some(printed) = ms(between(value, "(max ", ")")) {
-        let reading = client(at, "schedule_lag_us_max", "schedule lag max", printed);
-        put!(draft, reading, driver.schedule_lag.us_max);
-    }
-}
-
-/// `progress: 1.0 s, 626.9 tps, lat 6.231 ms stddev 6.929, 0 failed, 0 retried, 0 retries`
-fn progress(at: At, text: &str, draft: &mut Draft) {
-    let parts: Vec<&str> = text.trim_start_matches("progress: ").split(", ").collect();
-    let end = parts.first().and_then(|part| part.strip_suffix(" s"));
-    let Some(end_s) = end.and_then(|token| token.trim().parse::<f64>().ok()) else {
-        return;
-    };
-    let Some(step) = step(draft, end_s) else {
-        draft.note(at, "a progress line out of order was skipped");
-        return;
-    };
-    let mut put = |key: &str, name: &str, series: &str, printed: Option<Printed>| {
-        if let Some(printed) = printed {
-            let reading = client(at, key, name, printed).scope(&format!("{end_s} s"));
-            put_step(draft, reading, series, step);
-        }
-    };
-    for part in &parts[1..] {
-        let first = part.split(' ').next().unwrap_or_default();
-        let ms = |token: Option<&str>| Some(number::measure(token?)?.scaled(1e3));
-        if part.ends_with(" tps") {
-            put("transactions_per_s", "tps", "commits_count_per_s", number::measure(first));
-        } else if let Some(rest) = part.strip_prefix("lat ") {
-            put("transaction_us_avg", "lat", "op_us_avg", ms(rest.split(' ').next()));
-            let stddev = rest.split("stddev ").nth(1).map(|rest| rest.trim_end_matches(" ms"));
-            put("transaction_us_stddev", "stddev", "op_us_stddev", ms(stddev));
-        } else if let Some(rest) = part.strip_prefix("lag ") {
-            put("schedule_lag_us_avg", "lag", "schedule_lag_us_avg", ms(rest.split(' ').next()));
-        } else if let Some((_, what)) = part.split_once(' ') {
-            let what = slug(what);
-            let key = format!("{what}_count");
-            put(&key, &what, &format!("{what}_count_in_step"), number::count(first));
-        }
-    }
+    true
 }
 
 /// Where a number of transactions was asked for, the time follows.
-fn elapsed(draft: &mut Draft) {
-    if draft.record.interval.elapsed_s.value().is_some() {
-        return;
-    }
-    let rows = &draft.record.instance.load_profile;
-    let Some(row) = rows.iter().find(|row| row.name == "Transactions") else {
-        return;
-    };
-    if let (Some(total), Some(per_s)) = (row.total.value(), row.per_s.value())
+fn end(draft: &mut Draft) {
+    is_of(draft, "Transactions", "transaction");
+    operations_are_transactions(draft);
+    let mut rows = draft.record.instance.load_profile.iter();
+    if let Some(row) = rows.find(|row| row.name == "Transactions")
+        && let (Some(total), Some(per_s)) = (row.total.value(), row.per_s.value())
         && per_s > 0.0
+        && draft.record.interval.elapsed_s.value().is_none()
     {
         draft.record.interval.elapsed_s = Figure::decimal(total / per_s);
     }

@@ -57,6 +57,63 @@ fn last_of_many(rows: usize, is_full: &mut bool) -> Option<usize> {
     is_full.then(|| rows.checked_sub(1)).flatten()
 }
 
+/// Rows of the load profile that figures of tools go into, by what their keys begin with.
+const LOAD: [(&str, &str); 4] = [
+    ("transactions", "Transactions"),
+    ("ops", "Operations"),
+    ("read_io_requests", "Read IO requests"),
+    ("write_io_requests", "Write IO requests"),
+];
+
+/// Puts a figure where its key says: the run, the load profile, the operation that its key begins with; else into the
+/// list alone.
+pub(crate) fn file(draft: &mut Draft, reading: Reading, op: &str) {
+    let key = reading.key().to_owned();
+    if reading.is_scoped() {
+        return draft.alone(reading);
+    }
+    let load = LOAD.iter().find_map(|(stem, row)| Some((*row, key.strip_prefix(stem)?)));
+    match (key.as_str(), load) {
+        ("sessions_count", _) => put!(draft, reading, run.sessions),
+        ("threads_count", _) => put!(draft, reading, driver.threads_count),
+        ("elapsed_s", _) => put!(draft, reading, interval.elapsed_s),
+        ("schedule_lag_us_avg", _) => put!(draft, reading, driver.schedule_lag.us_avg),
+        ("schedule_lag_us_max", _) => put!(draft, reading, driver.schedule_lag.us_max),
+        (_, Some((name, "_count"))) => {
+            let row = load_row(draft, name, "count");
+            put!(draft, reading, instance.load_profile[row].total);
+        }
+        (_, Some((name, "_per_s"))) => {
+            let row = load_row(draft, name, "count");
+            put!(draft, reading, instance.load_profile[row].per_s);
+        }
+        ("events_count", _) if !op.is_empty() => operation(draft, reading, op, "_count"),
+        _ => match key.strip_prefix(op).filter(|_| !op.is_empty()) {
+            Some(statistic) => operation(draft, reading, op, statistic),
+            None => draft.alone(reading),
+        },
+    }
+}
+
+/// A statistic of an operation.
+fn operation(draft: &mut Draft, reading: Reading, op: &str, statistic: &str) {
+    const KEPT: [&str; 8] = ["_count", "_per_s", "_us_avg", "_us_min", "_us_max", "_us_p50", "_us_p90", "_us_p99"];
+    if !KEPT.contains(&statistic) {
+        return draft.alone(reading);
+    }
+    let row = op_row(draft, op);
+    match statistic {
+        "_count" => put!(draft, reading, driver.ops[row].count),
+        "_per_s" => put!(draft, reading, driver.ops[row].per_s),
+        "_us_avg" => put!(draft, reading, driver.ops[row].service.us_avg),
+        "_us_min" => put!(draft, reading, driver.ops[row].service.us_min),
+        "_us_max" => put!(draft, reading, driver.ops[row].service.us_max),
+        "_us_p50" => put!(draft, reading, driver.ops[row].service.us_p50),
+        "_us_p90" => put!(draft, reading, driver.ops[row].service.us_p90),
+        _ => put!(draft, reading, driver.ops[row].service.us_p99),
+    }
+}
+
 /// Where an operation is a transaction: the row `Operations` is the row `Transactions`.
 pub(crate) fn operations_are_transactions(draft: &mut Draft) {
     let rows = &draft.record.instance.load_profile;
@@ -69,6 +126,22 @@ pub(crate) fn operations_are_transactions(draft: &mut Draft) {
     let series = &mut draft.record.series.metrics;
     if let Some(steps) = series.get("commits_count_per_s").cloned() {
         series.entry("ops_count_per_s".to_owned()).or_insert(steps);
+    }
+}
+
+/// The row `Transactions` or `Operations` is of this operation, too.
+pub(crate) fn is_of(draft: &mut Draft, row: &str, op: &str) {
+    let rows = &draft.record.instance.load_profile;
+    let Some(LoadRow { total, per_s, .. }) = rows.iter().find(|known| known.name == row).cloned() else {
+        return;
+    };
+    let at = op_row(draft, op);
+    let op = &mut draft.record.driver.ops[at];
+    if per_s.value().is_some() {
+        op.per_s = per_s;
+    }
+    if let Some(total) = total.value().filter(|_| op.count == 0) {
+        op.count = total as u64;
     }
 }
 
