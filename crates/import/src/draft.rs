@@ -290,12 +290,6 @@ impl Draft {
         Some(self.info.values.get(*index)?.rounding)
     }
 
-    /// A number that was read already.
-    pub(crate) fn number_of(&self, scope: &str, key: &str) -> Option<f64> {
-        let index = self.seen.get(&format!("{scope}\u{1f}{key}"))?;
-        self.info.values.get(*index)?.value.value()
-    }
-
     /// The tabs of a file are the tool's own, not what pasting did.
     pub(crate) fn own_tabs(&mut self, file: u64) {
         let notes = &mut self.info.notes;

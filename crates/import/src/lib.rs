@@ -307,21 +307,13 @@ const PARSERS: &[Parser] = &[
         runs: iperf3::runs,
         ..WHOLE
     },
-    Parser { tool: Tool::Ping, kind: "ping", takes: "ping", looks_like: ping::looks_like, read: ping::read, ..WHOLE },
-    Parser {
-        tool: Tool::Oratcptest,
-        kind: "redo",
-        takes: "oratcptest",
-        looks_like: oratcptest::looks_like,
-        read: oratcptest::read,
-        ..WHOLE
-    },
+    Parser { tool: Tool::Ping, kind: "ping", takes: "ping", table: Some(&ping::PING), ..WHOLE },
+    Parser { tool: Tool::Oratcptest, kind: "redo", takes: "oratcptest", table: Some(&oratcptest::ORATCPTEST), ..WHOLE },
     Parser {
         tool: Tool::StressNg,
         kind: "cpu",
         takes: "stress-ng metrics (text or YAML)",
-        looks_like: stress_ng::looks_like,
-        read: stress_ng::read,
+        table: Some(&stress_ng::STRESS_NG),
         ..WHOLE
     },
     Parser {
@@ -341,7 +333,7 @@ const PARSERS: &[Parser] = &[
         is_part: |_| true,
         ..WHOLE
     },
-    Parser { tool: Tool::Pgio, kind: "slob", takes: "pgio", looks_like: pgio::looks_like, read: pgio::read, ..WHOLE },
+    Parser { tool: Tool::Pgio, kind: "slob", takes: "pgio", table: Some(&pgio::PGIO), ..WHOLE },
     Parser { tool: Tool::Pgbench, kind: "transactions", takes: "pgbench", table: Some(&pgbench::PGBENCH), ..WHOLE },
     Parser { tool: Tool::Sysbench, kind: "transactions", takes: "sysbench", table: Some(&sysbench::SYSBENCH), ..WHOLE },
     Parser {
@@ -356,9 +348,8 @@ const PARSERS: &[Parser] = &[
         tool: Tool::HammerDb,
         kind: "orders",
         takes: "HammerDB (log or JSON)",
-        looks_like: hammerdb::looks_like,
+        table: Some(&hammerdb::HAMMERDB),
         is_part: |_| true,
-        read: hammerdb::read,
         ..WHOLE
     },
     Parser {

@@ -10,11 +10,14 @@
 //! | `{key}` | a number with our key; `{key:ms}` says its printed unit, `{key:?}` reads it behind the number |
 //! | `{key>name}` | the same in a step, whose series has this name |
 //! | `{key\|label}` | the same under another name than the words beside it |
-//! | `{@}`, `{@:ms}` | the end of a step: what follows belongs to it |
+//! | `{key:clock}` | a time such as `1:02:03.4` |
+//! | `{@}`, `{@:clock}` | the end of a step: what follows belongs to it; as a time of day |
+//! | `{@:begin}`, `{@:end}` | the time of day at which the steps begin, at which the run ended |
 //! | `{%}` | the operation that `$` stands for in keys from here on, and the scope of the others |
 //! | `{&}` | digits that `&` stands for in the keys of this line |
-//! | `{~}` | the scope of what follows in this line |
-//! | `{#}`, `{=}`, `{=name}` | the version; a setting with the words before it as its name, or with this name |
+//! | `{~}`, `{~text}` | the scope of what follows in this line; this one |
+//! | `{#}`, `{^}`, `{*}` | the version, the date, the engine |
+//! | `{=}`, `{=name}` | a setting with the words before it as its name, or with this name |
 //! | `{}` | a number that nobody needs |
 //!
 //! | in the first column | it is |
@@ -22,11 +25,12 @@
 //! | `name`, `>name` | holds in this section alone; begins a section |
 //! | `$name`, `/name` | from here on `$` is this operation; the record is of this kind |
 //! | `+`, `.` | a new result begins here if one is complete; here one is |
+//! | `=` | what was asked for: its figures are exact, and settings too |
 //! | `!` | the tool says something went wrong |
 
 use super::draft::{Draft, Reading};
 use super::number::{self, Printed};
-use super::rows::{file, put_step, setting, step};
+use super::rows::{clock_s, file, put_step, setting, step};
 use super::text::{At, Text};
 use super::{Confidence, ImportError};
 use assay_measure::plain::slug;
@@ -45,15 +49,28 @@ pub(crate) struct Table {
     pub(crate) marks: &'static [(u8, &'static [&'static str])],
     /// Its lines: where, pattern.
     pub(crate) lines: &'static [(&'static str, &'static str)],
+    /// What a line consists of, where it is several or has something before it.
+    pub(crate) parts: Option<fn(&str) -> Vec<String>>,
+    /// The scope that a name in the text means.
+    pub(crate) scope: fn(&Reader<'_>, &str) -> String,
     /// What no row can say: whether a line that fits none was read.
     pub(crate) other: fn(&mut Reader<'_>, At, &str) -> bool,
-    /// What follows from all that was read.
-    pub(crate) end: fn(&mut Draft),
+    /// What follows from a text that was read.
+    pub(crate) end: fn(&mut Reader<'_>),
 }
 
 /// A tool of which a table says everything.
-pub(crate) const PLAIN: Table =
-    Table { format: "", layer: "client", op: "", marks: &[], lines: &[], other: |_, _, _| false, end: |_| {} };
+pub(crate) const PLAIN: Table = Table {
+    format: "",
+    layer: "client",
+    op: "",
+    marks: &[],
+    lines: &[],
+    parts: None,
+    scope: |_, name| name.to_owned(),
+    other: |_, _, _| false,
+    end: |_| {},
+};
 
 /// What the lines so far say of those to come.
 pub(crate) struct Reader<'a> {
@@ -68,7 +85,13 @@ pub(crate) struct Reader<'a> {
     pub(crate) scope: String,
     /// Lines counted by a tool's own function.
     pub(crate) count: u32,
+    /// Where the last line stands.
+    pub(crate) at: At,
+    /// The time of day at which the steps begin, s.
+    begin_s: Option<f64>,
 }
+
+const DAY_S: f64 = 86_400.0;
 
 /// What a brace took of a line.
 struct Found<'a> {
@@ -98,7 +121,8 @@ impl Table {
     pub(crate) fn runs(&self, text: &Text) -> Vec<usize> {
         let (mut is_over, mut section, mut last_s, mut found) = (false, "", f64::NEG_INFINITY, Vec::new());
         for (i, line) in text.lines.iter().enumerate() {
-            let Some((place, values)) = self.fit(section, line.text.trim()) else {
+            let parts = self.parts.map_or_else(|| vec![line.text.trim().to_owned()], |parts| parts(&line.text));
+            let Some((place, values)) = parts.iter().find_map(|part| self.fit(section, part.trim())) else {
                 continue;
             };
             let end_s = values.iter().find(|value| value.spec.starts_with('@'));
@@ -120,13 +144,26 @@ impl Table {
     pub(crate) fn read(&'static self, texts: &[Text], draft: &mut Draft) -> Result<(), ImportError> {
         draft.recognised("", self.format);
         for text in texts {
-            let op = self.op.to_owned();
-            let mut reader = Reader { draft, table: self, section: "", op, scope: String::new(), count: 0 };
+            // Tabs are the tool's own: its columns are not found by their place.
+            draft.own_tabs(text.file);
+            let mut reader = Reader {
+                draft,
+                table: self,
+                section: "",
+                op: self.op.to_owned(),
+                scope: String::new(),
+                count: 0,
+                at: At { file: text.file, line: 0 },
+                begin_s: None,
+            };
             for line in &text.lines {
-                reader.line(line.at, line.text.trim());
+                match self.parts {
+                    None => reader.line(line.at, line.text.trim()),
+                    Some(parts) => parts(&line.text).iter().for_each(|part| reader.line(line.at, part.trim())),
+                }
             }
+            (self.end)(&mut reader);
         }
-        (self.end)(draft);
         Ok(())
     }
 
@@ -169,12 +206,18 @@ fn walk<'a>(pattern: &'static str, text: &'a str, found: &mut Vec<Found<'a>>) ->
                 let (spec, after) = rest.split_once('}')?;
                 let words = &label[..label.len() - text.len()];
                 let length = match spec.chars().next() {
-                    Some('=' | '%' | '~') => up_to(after, text)?,
+                    Some('~') if spec.len() > 1 => 0,
+                    Some('=' | '%' | '~' | '^' | '*') => up_to(after, text)?,
+                    _ if spec.contains(":clock") || spec.starts_with("@:") => {
+                        text.find(|c: char| !c.is_ascii_digit() && c != ':' && c != '.').unwrap_or(text.len())
+                    }
                     Some('#') => text.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(text.len()),
                     _ => number_length(text),
                 };
                 let taken = text[..length].trim();
-                if taken.is_empty() || (spec == "#" && !taken.starts_with(|c: char| c.is_ascii_digit())) {
+                if (taken.is_empty() && length > 0 || length == 0 && !spec.starts_with('~'))
+                    || (spec == "#" && !taken.starts_with(|c: char| c.is_ascii_digit()))
+                {
                     return None;
                 }
                 name = label_of(words, after).unwrap_or(name);
@@ -216,7 +259,11 @@ fn up_to(pattern: &str, text: &str) -> Option<usize> {
     let next = pattern.trim_start();
     let next = &next[..next.find(['{', '[', ' ']).unwrap_or(next.len())];
     let next = next.split("...").next().unwrap_or_default();
-    if next.is_empty() { Some(text.len()) } else { text.find(next) }
+    match next {
+        "" if pattern.starts_with(" {") => text.find(char::is_whitespace),
+        "" => Some(text.len()),
+        next => text.find(next),
+    }
 }
 
 /// How many bytes of a text are the number it begins with; a word where one stands for a number.
@@ -224,7 +271,8 @@ fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     let mut at = usize::from(text.starts_with(['+', '-', '<']));
-    if !is_digit(at) && !(text[at.min(text.len())..].starts_with('.') && is_digit(at + 1)) {
+    let is_fraction = text[at..].starts_with('.') && is_digit(at + 1);
+    if !(is_digit(at) || is_fraction) {
         let end = text.find(|c: char| c.is_whitespace() || ",;()[]".contains(c)).unwrap_or(text.len());
         return if number::measure(&text[..end]).is_some() { end } else { 0 };
     }
@@ -254,6 +302,7 @@ const UNITS: &[(&str, f64)] = &[
     ("min", 6e7),
     ("h", 3.6e9),
     ("/min", 1.0 / 60.0),
+    ("%", 1.0),
     ("B", 1.0),
     ("byte", 1.0),
     ("bytes", 1.0),
@@ -278,6 +327,7 @@ fn factor(key: &str, unit: &str) -> Option<f64> {
 
 impl Reader<'_> {
     fn line(&mut self, at: At, text: &str) {
+        self.at = at;
         match self.table.fit(self.section, text) {
             Some((place, found)) => {
                 self.draft.saw(at);
@@ -307,43 +357,86 @@ impl Reader<'_> {
         for value in found {
             match value.spec.chars().next() {
                 None | Some('&') => {}
-                Some('~') => scope = Some(value.text.to_owned()),
+                Some('~') if value.spec.len() > 1 => scope = Some(value.spec[1..].to_owned()),
+                Some('~') => scope = Some((self.table.scope)(self, value.text)),
                 Some('%') => {
                     self.op = slug(value.text);
-                    value.text.clone_into(&mut self.scope);
+                    self.scope = (self.table.scope)(self, value.text);
                 }
+                Some('^') if self.draft.record.run.started.is_empty() => {
+                    value.text.clone_into(&mut self.draft.record.run.started);
+                }
+                Some('^') => {}
+                Some('*') => self.draft.record.run.engine = value.text.to_ascii_lowercase(),
                 Some('#') => self.draft.recognised(value.text, self.table.format),
                 Some('=') if value.spec == "=" => setting(self.draft, value.label, value.text),
                 Some('=') => setting(self.draft, &value.spec[1..], value.text),
                 Some('@') => {
-                    let unit = value.spec.split_once(':').and_then(|(_, unit)| factor("_s", unit)).unwrap_or(1.0);
-                    let end_s = value.text.parse::<f64>().ok().map(|end| end * unit);
-                    let Some((end_s, place)) = end_s.and_then(|end_s| Some((end_s, step(self.draft, end_s)?))) else {
+                    let Some(end_s) = self.since(value) else {
+                        continue;
+                    };
+                    let Some(place) = step(self.draft, end_s) else {
                         self.draft.note(at, "a line out of order was skipped");
                         return;
                     };
                     scope = Some(format!("{end_s} s"));
                     of_step = Some(place);
                 }
-                Some(_) => self.value(at, value, digits, scope.as_deref(), of_step),
+                Some(_) => {
+                    let is_asked = place.contains('=');
+                    self.value(at, value, digits, scope.as_deref(), of_step, is_asked);
+                    if is_asked {
+                        setting(self.draft, value.label, value.printed);
+                    }
+                }
             }
         }
     }
 
-    fn value(&mut self, at: At, value: &Found<'_>, digits: &str, scope: Option<&str>, of_step: Option<usize>) {
+    /// The end of a step; none where a time is none of a step.
+    fn since(&mut self, value: &Found<'_>) -> Option<f64> {
+        let Some((_, what)) = value.spec.split_once(':') else {
+            return value.text.parse().ok();
+        };
+        let clock = clock_s(value.text)?.number()?;
+        let begin_s = *self.begin_s.get_or_insert(clock);
+        let since = (clock - begin_s).rem_euclid(DAY_S);
+        if what == "end" {
+            self.draft.record.interval.elapsed_s = since.into();
+        }
+        (what == "clock").then_some(since)
+    }
+
+    fn value(
+        &mut self,
+        at: At,
+        value: &Found<'_>,
+        digits: &str,
+        scope: Option<&str>,
+        of_step: Option<usize>,
+        is_exact: bool,
+    ) {
         let (spec, label) = value.spec.split_once('|').unwrap_or((value.spec, value.label));
         let (spec, unit) = spec.split_once(':').unwrap_or((spec, ""));
         let (spec, series) = spec.split_once('>').unwrap_or((spec, spec));
         let fill = |name: &str| name.replace('$', &self.op).replace('&', &digits.replace('.', "_"));
         let (key, series, label) = (fill(spec), fill(series), fill(label));
         let unit = if unit == "?" { value.unit } else { unit };
-        let read = if key.ends_with("_count") { number::count } else { number::measure };
-        let factor = if unit.is_empty() { Some(1.0) } else { factor(&key, unit) };
+        let read = match unit {
+            "clock" => clock_s,
+            "min" | "/min" => number::count,
+            _ if key.ends_with("_count") || key.ends_with("_per_min") => number::count,
+            _ => number::measure,
+        };
+        let factor = if unit.is_empty() || unit == "clock" { Some(1.0) } else { factor(&key, unit) };
         let Some((mut printed, factor)) = read(value.text).zip(factor) else {
             self.draft.note(at, format!("{} was not read", value.printed));
             return;
         };
         value.printed.clone_into(&mut printed.text);
+        if is_exact {
+            printed.rounding = 0.0;
+        }
         let scope = scope.unwrap_or(if spec.contains('$') { "" } else { &self.scope }).to_owned();
         let printed = if factor == 1.0 { printed } else { printed.scaled(factor) };
         self.put(at, &key, if label.is_empty() { &key } else { &label }, &scope, printed, of_step.map(|i| (i, series)));

@@ -1,6 +1,5 @@
 //! pgbench, 9.x to 18: totals, progress lines, scripts, statements, failures.
 
-use super::draft::Draft;
 use super::lines::{PLAIN, Reader, Table};
 use super::number::{self, Printed};
 use super::rows::{is_of, operations_are_transactions};
@@ -91,7 +90,8 @@ fn statement(reader: &mut Reader<'_>, at: At, text: &str) -> bool {
 }
 
 /// Where a number of transactions was asked for, the time follows.
-fn end(draft: &mut Draft) {
+fn end(reader: &mut Reader<'_>) {
+    let draft = &mut *reader.draft;
     is_of(draft, "Transactions", "transaction");
     operations_are_transactions(draft);
     let mut rows = draft.record.instance.load_profile.iter();

@@ -58,11 +58,12 @@ fn last_of_many(rows: usize, is_full: &mut bool) -> Option<usize> {
 }
 
 /// Rows of the load profile that figures of tools go into, by what their keys begin with.
-const LOAD: [(&str, &str); 4] = [
-    ("transactions", "Transactions"),
-    ("ops", "Operations"),
-    ("read_io_requests", "Read IO requests"),
-    ("write_io_requests", "Write IO requests"),
+const LOAD: [(&str, &str, &str); 5] = [
+    ("transactions", "Transactions", "count"),
+    ("ops", "Operations", "count"),
+    ("read_io_requests", "Read IO requests", "count"),
+    ("write_io_requests", "Write IO requests", "count"),
+    ("physical_read_blocks", "Physical read (blocks)", "blocks"),
 ];
 
 /// Puts a figure where its key says: the run, the load profile, the operation that its key begins with; else into the
@@ -72,22 +73,22 @@ pub(crate) fn file(draft: &mut Draft, reading: Reading, op: &str) {
     if reading.is_scoped() {
         return draft.alone(reading);
     }
-    let load = LOAD.iter().find_map(|(stem, row)| Some((*row, key.strip_prefix(stem)?)));
+    let load = LOAD.iter().find_map(|(stem, row, unit)| Some(((*row, *unit), key.strip_prefix(stem)?)));
     match (key.as_str(), load) {
-        ("sessions_count", _) => put!(draft, reading, run.sessions),
+        ("sessions_count" | "connections_count", _) => put!(draft, reading, run.sessions),
         ("threads_count", _) => put!(draft, reading, driver.threads_count),
         ("elapsed_s", _) => put!(draft, reading, interval.elapsed_s),
         ("schedule_lag_us_avg", _) => put!(draft, reading, driver.schedule_lag.us_avg),
         ("schedule_lag_us_max", _) => put!(draft, reading, driver.schedule_lag.us_max),
-        (_, Some((name, "_count"))) => {
-            let row = load_row(draft, name, "count");
+        (_, Some(((name, unit), "_count"))) => {
+            let row = load_row(draft, name, unit);
             put!(draft, reading, instance.load_profile[row].total);
         }
-        (_, Some((name, "_per_s"))) => {
-            let row = load_row(draft, name, "count");
+        (_, Some(((name, unit), "_per_s"))) => {
+            let row = load_row(draft, name, unit);
             put!(draft, reading, instance.load_profile[row].per_s);
         }
-        ("events_count", _) if !op.is_empty() => operation(draft, reading, op, "_count"),
+        ("events_count" | "packets_received_count", _) if !op.is_empty() => operation(draft, reading, op, "_count"),
         _ => match key.strip_prefix(op).filter(|_| !op.is_empty()) {
             Some(statistic) => operation(draft, reading, op, statistic),
             None => draft.alone(reading),

@@ -1,6 +1,5 @@
 //! sysbench 0.4.12, 0.5, 1.0 and 1.1: SQL, file I/O, CPU, memory, threads, mutex; interval lines and histogram.
 
-use super::draft::Draft;
 use super::lines::{PLAIN, Reader, Table};
 use super::rows::{is_of, op_row, operations_are_transactions};
 use super::text::At;
@@ -118,7 +117,8 @@ fn bucket(reader: &mut Reader<'_>, _: At, text: &str) -> bool {
     true
 }
 
-fn end(draft: &mut Draft) {
+fn end(reader: &mut Reader<'_>) {
+    let draft = &mut *reader.draft;
     is_of(draft, "Transactions", "transaction");
     is_of(draft, "Operations", "event");
     operations_are_transactions(draft);
