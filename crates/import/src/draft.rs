@@ -208,6 +208,10 @@ impl Draft {
         let mut value = reading.value;
         self.lines.insert((value.file, value.line));
         value.at = at;
+        if value.value.value().is_none() && ["nan", "inf"].contains(&value.printed.trim_start_matches('-')) {
+            let text = format!("{} is n/a: {} is printed, which is no number", value.name, value.printed);
+            self.note(At { file: value.file, line: value.line }, text);
+        }
         let name = format!("{}\u{1f}{}", value.scope, value.key);
         let next = self.info.values.len();
         let index = *self.seen.entry(name).or_insert(next);

@@ -39,8 +39,11 @@ pub fn import_all(sources: Vec<Source>) -> impl Iterator<Item = Imported> {
         match parser_for(&text) {
             Ok(parser) => {
                 let is_part = parser.is_part;
-                pieces.extend(runs(parser, text).into_iter().map(|text| {
-                    let is_part = is_part(&text);
+                let runs = parser.split(&text, MOST_RUNS);
+                let is_several = runs.len() > 1;
+                pieces.extend(runs.into_iter().map(|text| {
+                    // Runs of one file are no fragments of each other.
+                    let is_part = is_part(&text) && !is_several;
                     Piece { source, parser, text, size_bytes, is_part }
                 }));
             }
@@ -58,19 +61,6 @@ pub fn import_all(sources: Vec<Source>) -> impl Iterator<Item = Imported> {
         Ok(group) => read(group),
         Err(error) => vec![Imported { sources: vec![source], result: Err(error) }],
     })
-}
-
-/// The runs of a text.
-fn runs(parser: &Parser, text: Text) -> Vec<Text> {
-    let mut begins = parser.begins(&text);
-    begins.truncate(MOST_RUNS);
-    if begins.is_empty() {
-        return vec![text];
-    }
-    begins.insert(0, 0);
-    let ends = begins.iter().skip(1).copied().chain([text.lines.len()]);
-    let parts = begins.iter().zip(ends).map(|(begin, end)| text.part(*begin..end));
-    parts.filter(|part| !part.is_empty()).collect()
 }
 
 /// Pieces by the record they go into. What stands beside a run goes with it where there is but one.

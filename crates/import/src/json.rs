@@ -7,6 +7,7 @@ use super::number::{self, Printed};
 use super::text::{At, Text};
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::fmt;
 
 /// What stands before the first brace of an output and is no JSON: warnings, and faces printed into the same file.
@@ -45,7 +46,7 @@ impl Source {
         let mut begins = Vec::with_capacity(text.lines.len());
         for line in &text.lines {
             begins.push(joined.len());
-            joined.push_str(&line.text);
+            joined.push_str(&without_nan(&line.text));
             joined.push('\n');
         }
         Self { text: joined, file: text.file, skipped: text.skipped(), begins }
@@ -90,6 +91,24 @@ impl Source {
     fn line_of(&self, offset: usize) -> usize {
         self.begins.partition_point(|begin| *begin <= offset)
     }
+}
+
+/// Numbers that C prints and JSON does not know, put in quotes.
+fn without_nan(line: &str) -> Cow<'_, str> {
+    if !["nan", "inf"].iter().any(|word| line.contains(word)) {
+        return Cow::Borrowed(line);
+    }
+    let (mut all, mut rest) = (String::with_capacity(line.len() + 8), line);
+    while let Some(at) = rest.find(':') {
+        let value = rest[at + 1..].trim_start();
+        let begin = rest.len() - value.len();
+        let end = value.find([',', '}', ']', ' ']).unwrap_or(value.len());
+        all.push_str(&rest[..begin]);
+        let is_none = ["-nan", "nan", "-inf", "inf"].contains(&&value[..end]);
+        all.push_str(&if is_none { format!("\"{}\"", &value[..end]) } else { value[..end].to_owned() });
+        rest = &value[end..];
+    }
+    Cow::Owned(all + rest)
 }
 
 /// A value and where it stands.

@@ -52,6 +52,7 @@ mod lines;
 mod located_number;
 mod number;
 mod oratcptest;
+mod pasted;
 mod pgbench;
 mod pgio;
 mod ping;
@@ -77,7 +78,7 @@ use draft::Draft;
 pub use error::{ImportError, SourcePlace};
 pub use grouping::{Imported, import_all};
 use lines::Table;
-use text::{At, Text};
+use text::Text;
 
 /// What an import takes of memory at most, in sizes of its texts, besides the record it makes.
 pub const COST: u64 = 8;
@@ -206,6 +207,8 @@ struct Parser {
     /// Its accepted inputs, for messages.
     takes: &'static str,
     looks_like: fn(&Text) -> Confidence,
+    /// Runs of a text whose lines alternate; empty where there is but one.
+    titled: fn(&Text) -> Vec<Text>,
     /// Lines of a text at which a further run begins, which becomes a separate record.
     runs: fn(&Text) -> Vec<usize>,
     /// Whether a text is a fragment, which may belong to another text of the tool.
@@ -226,6 +229,7 @@ const WHOLE: Parser = Parser {
     kind: "",
     takes: "",
     looks_like: |_| Confidence::of(0, &[("anything", false)]),
+    titled: |_| Vec::new(),
     runs: |_| Vec::new(),
     is_part: |_| false,
     is_beside: false,
@@ -239,8 +243,22 @@ impl Parser {
         self.table.map_or_else(|| (self.looks_like)(text), |table| table.looks_like(text))
     }
 
-    fn begins(&self, text: &Text) -> Vec<usize> {
-        self.table.map_or_else(|| (self.runs)(text), |table| table.runs(text))
+    /// The runs of a text, so many at most; the first alone is cheap.
+    fn split(&self, text: &Text, most: usize) -> Vec<Text> {
+        let titled = (self.titled)(text);
+        if titled.len() > 1 {
+            return titled;
+        }
+        let text = titled.into_iter().next().unwrap_or_else(|| text.clone());
+        let mut begins = self.table.map_or_else(|| (self.runs)(&text), |table| table.runs(&text));
+        begins.truncate(most);
+        if begins.is_empty() {
+            return vec![text];
+        }
+        begins.insert(0, 0);
+        let ends = begins.iter().skip(1).copied().chain([text.lines.len()]);
+        let parts = begins.iter().zip(ends).map(|(begin, end)| text.part(*begin..end));
+        parts.filter(|part| !part.is_empty()).collect()
     }
 
     fn read_all(&self, texts: &[Text], draft: &mut Draft) -> Result<(), ImportError> {
@@ -305,6 +323,8 @@ const PARSERS: &[Parser] = &[
         looks_like: iperf3::looks_like,
         read: iperf3::read,
         runs: iperf3::runs,
+        titled: iperf3::titled,
+        ignores: Some(iperf3::IGNORED),
         ..WHOLE
     },
     Parser { tool: Tool::Ping, kind: "ping", takes: "ping", table: Some(&ping::PING), ..WHOLE },
@@ -431,18 +451,22 @@ fn record_of(parsers: &[&'static Parser], texts: &[Text], sizes: &[u64]) -> Resu
             draft.say(said);
         }
     }
+    if draft.record.run.started.is_empty()
+        && let Some(text) = texts.iter().find(|text| !text.started.is_empty())
+    {
+        text.started.clone_into(&mut draft.record.run.started);
+    }
     finished(parser, draft, texts)
 }
 
 /// The first run of a text, and a note where there are more.
 fn first_run(parser: &Parser, text: &Text, draft: &mut Draft) -> Text {
-    let begins = parser.begins(text);
-    let Some(second) = begins.first() else {
-        return text.clone();
-    };
-    let at = At { file: text.file, line: (text.skipped() + second) as u64 + 1 };
-    draft.note(at, "another run begins here: this record covers the first (assay import makes a record of each)");
-    text.part(0..*second)
+    let mut runs = parser.split(text, 1).into_iter();
+    let first = runs.next().unwrap_or_else(|| text.clone());
+    if let Some(at) = runs.next().and_then(|second| Some(second.lines.first()?.at)) {
+        draft.note(at, "another run begins here: this record covers the first (assay import makes a record of each)");
+    }
+    first
 }
 
 /// What follows from what was read.

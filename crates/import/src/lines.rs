@@ -462,7 +462,9 @@ impl Reader<'_> {
 
 /// Notes each line that looks like data and was not read; lines of one form are one note.
 pub(crate) fn note_unread(texts: &[Text], known: &[&str], draft: &mut Draft) {
-    for text in texts {
+    // A document has its own structure: its lines say nothing alone.
+    let is_document = |text: &&Text| text.first_char().is_some_and(|first| "{<".contains(first));
+    for text in texts.iter().filter(|text| !is_document(text)) {
         let mut forms: HashMap<String, (At, &str, u64)> = HashMap::new();
         for line in text.lines.iter().filter(|line| !draft.has_seen(line.at)) {
             let bare = line.text.trim();

@@ -126,7 +126,7 @@ fn read(token: &str, suffix: Suffix) -> Option<Printed> {
 
 /// Why a token that stands for a number is none.
 fn reason_for_none(token: &str) -> Option<&'static str> {
-    const NONE: [&str; 7] = ["n/a", "na", "nan", "-nan", "null", "-", "--"];
+    const NONE: [&str; 9] = ["n/a", "na", "nan", "-nan", "inf", "-inf", "null", "-", "--"];
     const TAKEN_OUT: [&str; 3] = ["redacted", "<redacted>", "[redacted]"];
     let all = |c: char| token.len() > 1 && token.chars().all(|each| each == c);
     let is = |words: &[&str]| words.iter().any(|word| token.eq_ignore_ascii_case(word));

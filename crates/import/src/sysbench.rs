@@ -1,7 +1,7 @@
 //! sysbench 0.4.12, 0.5, 1.0 and 1.1: SQL, file I/O, CPU, memory, threads, mutex; interval lines and histogram.
 
 use super::lines::{PLAIN, Reader, Table};
-use super::rows::{is_of, op_row, operations_are_transactions};
+use super::rows::{is_of, load_row, op_row, operations_are_transactions};
 use super::text::At;
 
 #[rustfmt::skip]
@@ -120,6 +120,13 @@ fn bucket(reader: &mut Reader<'_>, _: At, text: &str) -> bool {
 fn end(reader: &mut Reader<'_>) {
     let draft = &mut *reader.draft;
     is_of(draft, "Transactions", "transaction");
+    // Where no rate is printed it follows from the events.
+    let known = draft.number("", "events_count").zip(draft.record.interval.elapsed_s.value());
+    let has_rate = ["ops_per_s", "transactions_per_s"].iter().any(|key| draft.has("", key));
+    if let Some((events, elapsed_s)) = known.filter(|(_, elapsed_s)| *elapsed_s > 0.0 && !has_rate) {
+        let row = load_row(draft, "Operations", "count");
+        draft.record.instance.load_profile[row].per_s = (events / elapsed_s).into();
+    }
     is_of(draft, "Operations", "event");
     operations_are_transactions(draft);
     let number = |key: &str| draft.number("", key);

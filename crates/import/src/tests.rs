@@ -1,5 +1,7 @@
 //! The framework: recognition, provenance, contradictions, errors.
 
+mod field;
+
 use super::*;
 use assay_testkit::places::misplaced;
 

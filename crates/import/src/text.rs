@@ -1,5 +1,6 @@
 //! A text as parsers see it: numbered lines, with what pasting does to a text undone and noted.
 
+use super::pasted;
 use assay_measure::record::ImportNote;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
@@ -47,6 +48,8 @@ pub(crate) struct Text {
     pub(crate) lines: Lines,
     /// How many there are, if they are too short.
     pub(crate) crumbs: Option<usize>,
+    /// The time in front of its first line, where lines have one that is not the tool's.
+    pub(crate) started: String,
     /// What was mended.
     pub(crate) notes: Vec<ImportNote>,
 }
@@ -91,7 +94,6 @@ struct Damage {
     escapes: Tally,
     pages: Tally,
     cuts: Tally,
-    quoted: Tally,
     /// Bytes that tabs have added.
     widened: usize,
 }
@@ -132,11 +134,15 @@ impl Text {
         }
         let mut damage = Damage::default();
         let body = raw.strip_prefix('\u{feff}').unwrap_or(&raw);
-        let is_quoted = is_quoted_mail(body);
-        let mut lines: Vec<Line> = Vec::with_capacity(count);
-        for (i, text) in body.lines().enumerate() {
-            let at = At { file, line: i as u64 + 1 };
-            let text = mend(text, is_quoted, at.line, raw.len() + TABS_BYTES, &mut damage);
+        let (physical, undone) = pasted::undone(body);
+        text.started = undone.started;
+        for (line, what) in undone.notes {
+            text.note(line, what);
+        }
+        let mut lines: Vec<Line> = Vec::with_capacity(physical.len());
+        for (number, text) in physical {
+            let at = At { file, line: number };
+            let text = mend(&text, at.line, raw.len() + TABS_BYTES, &mut damage);
             let is_cut = is_cut(&text) && !is_clones_mark(&lines);
             if is_cut {
                 damage.cuts.hit(at.line);
@@ -184,7 +190,6 @@ impl Text {
 
     fn say(&mut self, damage: &Damage) {
         let said = [
-            damage.quoted.said("mail quotes (\"> \") before the lines were removed"),
             damage.quotes.said("typographic quotes were read as straight quotes"),
             damage.blanks.said("special spaces were read as normal spaces"),
             damage.dashes.said("long dashes were read as hyphens"),
@@ -230,21 +235,7 @@ impl Text {
     }
 }
 
-/// Whether nearly every line that has text begins as a reply quotes.
-fn is_quoted_mail(body: &str) -> bool {
-    let filled = || body.lines().filter(|line| !line.trim().is_empty()).take(200);
-    let quoted = filled().filter(|line| line.starts_with('>')).count();
-    quoted >= 2 && quoted * 10 >= filled().count() * 8
-}
-
-fn mend(line: &str, is_quoted: bool, number: u64, room: usize, damage: &mut Damage) -> String {
-    let mut rest = line;
-    if is_quoted && rest.starts_with('>') {
-        while let Some(inner) = rest.strip_prefix('>') {
-            rest = inner.strip_prefix(' ').unwrap_or(inner);
-        }
-        damage.quoted.hit(number);
-    }
+fn mend(rest: &str, number: u64, room: usize, damage: &mut Damage) -> String {
     let is_plain = |byte: u8| (b' '..0x7f).contains(&byte);
     if rest.bytes().all(is_plain) {
         return rest.trim_end().to_owned();
@@ -321,11 +312,6 @@ fn is_cut(line: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn lines(raw: &str) -> Vec<String> {
-        let text = Text::read(0, "t", raw);
-        text.lines.iter().map(|line| line.text.clone()).collect()
-    }
-
     #[test]
     fn pasting_is_undone_and_noted_once_for_each_kind() {
         let raw =
@@ -340,12 +326,6 @@ mod tests {
         let blanks = blanks.expect("noted").clone();
         assert_eq!(blanks.line, 1);
         assert!(blanks.text.contains("1 more"), "{}", blanks.text);
-    }
-
-    #[test]
-    fn mail_quotes_are_taken_off_where_the_whole_text_has_them() {
-        assert_eq!(lines("> a\n>  b\n> > c\n"), ["a", " b", "c"]);
-        assert_eq!(lines("a\n> b\nc\nd\ne\nf\n"), ["a", "> b", "c", "d", "e", "f"]);
     }
 
     #[test]

@@ -1,20 +1,17 @@
 //! The first things to know of a workload: what ran, its rates, the slow ones, whether it was steady.
 
 use super::figures::READ_EVENTS;
-use super::limit;
+use super::{limit, printed_figures};
 use crate::rules::setting;
 use assay_measure::histogram::Histogram;
 use assay_measure::kind::{Delivered, Headline, HeadlineFigure, HeadlineLine, Next, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::metric::find;
-use assay_measure::record::{EventRow, Figure, ImportInfo, ImportedValue, OpRow, Record};
+use assay_measure::record::{EventRow, Figure, ImportInfo, OpRow, Record};
 use assay_measure::record::{Latency, steady};
 use assay_measure::steady::{EXCURSION_RATIO, SLOPE_RATIO};
 use assay_measure::units::short;
-use assay_measure::units::{fixed, many, thousands};
-
-/// Values of an import shown where it has none of the usual figures.
-const OTHERS: usize = 6;
+use assay_measure::units::{fixed, thousands};
 
 /// The headline of a workload.
 pub(crate) fn of(record: &Record) -> Headline {
@@ -141,7 +138,7 @@ fn tells_of_no_work(record: &Record, info: &ImportInfo) -> bool {
         && record.driver.ops.is_empty()
         && record.series.t_s.is_empty()
         && record.instance.events.is_empty()
-        && info.values.iter().all(|value| weight(value) > 1)
+        && info.values.iter().all(|value| printed_figures::weight(value) > 3)
 }
 
 fn rows(record: &Record) -> Vec<HeadlineLine> {
@@ -163,7 +160,7 @@ fn rows(record: &Record) -> Vec<HeadlineLine> {
     if rate.is_empty() && !ios.iter().any(is_known) {
         let p99 = HeadlineLine { glue: "; ", ..HeadlineLine::of("p99", printed_p99(record), "") };
         let p99 = Some(p99).filter(|line| !line.told.is_empty());
-        return p99.into_iter().chain(others(record)).collect();
+        return p99.into_iter().chain(printed_figures::lines(record)).collect();
     }
     vec![HeadlineLine::of("Rate", rate, "operations n/a (absent)"), HeadlineLine::of("", ios, ""), p99(record)]
 }
@@ -233,48 +230,6 @@ fn printed_p99(record: &Record) -> Vec<HeadlineFigure> {
     ops.sort_by_key(|op| std::cmp::Reverse(op.count));
     let told = |op: &&OpRow| HeadlineFigure::new(&op.service.us_p99, &format!("us of {} (client)", op.kind));
     ops.iter().take(MOST).map(told).collect()
-}
-
-/// What somebody looks for first among figures: rates of the whole, then times, then the rest; never a step of a series.
-fn weight(value: &ImportedValue) -> u8 {
-    let ends = |all: &[&str]| all.iter().any(|end| value.key.ends_with(end));
-    match () {
-        () if ends(&["_per_s", "_per_s_mean", "_per_min"]) => 0,
-        () if ends(&["_us_avg", "_us_p99", "_us_p95", "_us_max", "_s"]) => 1,
-        () if ends(&["_pct", "_count"]) => 2,
-        () => 3,
-    }
-}
-
-/// Of an import with other figures than these: the most telling it has.
-fn others(record: &Record) -> Vec<HeadlineLine> {
-    let values = record.import.iter().flat_map(|info| &info.values);
-    let is_step = |value: &ImportedValue| value.at.starts_with("/series/");
-    let mut known: Vec<&ImportedValue> =
-        values.filter(|value| value.value.value().is_some() && !is_step(value)).collect();
-    // Of streams and of shares there are many: the whole comes first.
-    let is_detail = |value: &ImportedValue| value.scope.contains([' ', ',']);
-    known.sort_by_key(|value| (is_detail(value), weight(value)));
-    let known = known.into_iter();
-    let line = |(at, value): (usize, &ImportedValue)| {
-        let scope = match value.scope.as_str() {
-            "" => String::new(),
-            scope => format!("{scope}: "),
-        };
-        let title = if at == 0 { "Figures" } else { "" };
-        let key = if value.name == value.key { String::new() } else { format!(" ({})", value.key) };
-        let text = format!("{scope}{} = {}{key}", value.name, value.printed);
-        HeadlineLine::of(title, Vec::new(), &text)
-    };
-    let lines: Vec<HeadlineLine> = known.take(OTHERS).enumerate().map(line).collect();
-    if lines.is_empty() {
-        let settings = many(record.plan.settings.len() as u64, "setting");
-        let facts = many(record.host.facts.len() as u64, "fact");
-        let text = format!("none; it contains {facts} about the host and {settings}");
-        vec![HeadlineLine::of("Figures", Vec::new(), &text)]
-    } else {
-        lines
-    }
 }
 
 fn steadiness(record: &Record) -> String {

@@ -3,6 +3,7 @@
 mod figures;
 mod headline;
 mod limit;
+mod printed_figures;
 
 #[cfg(test)]
 mod tests;

@@ -169,7 +169,7 @@ impl Reader<'_> {
                 rw: after(rest, "rw").unwrap_or_default().to_owned(),
                 blocks: blocks(rest),
                 engine: after(rest, "ioengine").unwrap_or_default().to_owned(),
-                depth: after(rest, "iodepth").and_then(|depth| depth.parse().ok()),
+                depth: after(rest, "iodepth").and_then(|depth| depth.split(' ').next()?.parse().ok()),
             });
             return true;
         }

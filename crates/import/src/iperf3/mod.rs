@@ -36,6 +36,32 @@ pub(super) fn runs(text: &Text) -> Vec<usize> {
     }
 }
 
+/// Tests whose lines alternate.
+pub(super) fn titled(text: &Text) -> Vec<Text> {
+    text::titled(text)
+}
+
+/// Lines without figures of the test.
+pub(super) const IGNORED: &[&str] = &[
+    "connected to",
+    "Connecting to host",
+    "Accepted connection",
+    "Server listening on",
+    "Client connecting to",
+    "TCP window size",
+    "UDP buffer size",
+    "Sending ",
+    "Receiving ",
+    "Control connection MSS",
+    "TCP MSS",
+    "Time:",
+    "Cookie:",
+    "Starting Test:",
+    "CPU Utilization",
+    "iperf 3",
+    "Test Complete",
+];
+
 /// A value of the network, under `tcp_...` or `udp_...`.
 fn value(draft: &mut Draft, at: At, key: String, name: &str, scope: &str, printed: Option<Printed>) {
     if let Some(printed) = printed {

@@ -5,8 +5,9 @@ use super::super::draft::{Draft, Reading};
 use super::super::located_number::{amount, between};
 use super::super::number::{self, Printed};
 use super::super::rows::{put_step, setting, step};
-use super::super::text::{At, Text};
+use super::super::text::{At, Line, Text};
 use super::{series_name, value};
+use assay_measure::record::ImportNote;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Amounts are in powers of 1024.
@@ -84,8 +85,13 @@ fn row(line: &str) -> Option<Row<'_>> {
 struct Reader {
     is_udp: bool,
     titles: u32,
-    has_retr: bool,
     has_sum: bool,
+    /// A line of a single stream was left out.
+    has_streams: bool,
+    /// The time of the sender's line.
+    sent: Option<(At, Printed)>,
+    /// Where the last interval ended, s.
+    last_s: f64,
     /// Summary lines as iperf 2 prints them, without further labels.
     wholes: BTreeSet<u64>,
     /// What the text is of there.
@@ -95,8 +101,9 @@ struct Reader {
 pub(super) fn read(text: &Text, draft: &mut Draft) {
     let mut reader = Reader {
         // Streams of a parallel test have sums, and then the sums are the whole.
-        has_sum: text.lines.iter().any(|line| line.text.starts_with("[SUM]")),
-        is_udp: text.head_has("UDP port"),
+        has_sum: text.lines.iter().any(|line| row(&line.text).is_some_and(|row| row.id == "SUM")),
+        // One heading says it, above or below.
+        is_udp: ["UDP port", "Datagrams", "protocol: UDP"].iter().any(|part| text.head_has(part)),
         wholes: wholes(text),
         side: if text.head_begins("Server listening on ") { "receiver" } else { "sender" },
         ..Reader::default()
@@ -109,6 +116,39 @@ pub(super) fn read(text: &Text, draft: &mut Draft) {
         }
         reader.line(line.at, &line.text, draft);
     }
+    if let Some((at, printed)) = reader.sent.filter(|_| !draft.has("", "elapsed_s")) {
+        put!(draft, Reading::new(at, "elapsed_s", printed).name("Interval").layer("network"), interval.elapsed_s);
+    }
+}
+
+/// The tests of `iperf3 -T`, whose lines have a title each: `a:  [  5]   0.00-1.00 ...`.
+pub(super) fn titled(text: &Text) -> Vec<Text> {
+    let title = |line: &Line| {
+        let (title, rest) = line.text.split_once(':')?;
+        let rest = rest.strip_prefix(' ')?.trim_start();
+        let is_ours = ["[", "Connecting to host", "- - -"].iter().any(|begin| rest.starts_with(begin));
+        (is_ours && !title.contains(['[', ' '])).then(|| (title.to_owned(), rest.to_owned()))
+    };
+    let mut all: Vec<(String, Vec<Line>)> = Vec::new();
+    for line in &text.lines {
+        let Some((title, rest)) = title(line) else {
+            continue;
+        };
+        let found = all.iter().position(|(known, _)| *known == title);
+        let place = found.unwrap_or_else(|| {
+            all.push((title, Vec::new()));
+            all.len() - 1
+        });
+        all[place].1.push(Line { text: rest, ..line.clone() });
+    }
+    let has_rows = |lines: &[Line]| lines.iter().any(|line| row(&line.text).is_some());
+    let tests = all.into_iter().filter(|(_, lines)| has_rows(lines)).map(|(title, lines)| {
+        let at = lines[0].at;
+        let mut of_title = Text { file: text.file, path: text.path.clone(), lines: lines.into(), ..Text::default() };
+        of_title.notes.push(ImportNote { file: at.file, line: at.line, text: format!("the test with title {title}") });
+        of_title
+    });
+    tests.collect()
 }
 
 /// Whether a line begins a test.
@@ -147,8 +187,25 @@ impl Reader {
         }
         if text.contains("Interval") && text.contains("Transfer") {
             self.titles += 1;
-            self.has_retr = text.contains("Retr");
-            self.is_udp |= text.contains("Datagrams");
+            return;
+        }
+        if text.starts_with("Test Complete. Summary") {
+            // Its heading is the second, be there a first or not.
+            self.titles = self.titles.max(1);
+            return;
+        }
+        if let Some((id, count)) = between(text, "[", "]").zip(between(text, "sec", " datagrams received out-of-order"))
+        {
+            let scope = if self.has_sum && id.trim() != "SUM" {
+                format!("stream {} receiver", id.trim())
+            } else {
+                "receiver".to_owned()
+            };
+            value(draft, at, "udp_out_of_order_count".to_owned(), "out-of-order", &scope, number::count(count.trim()));
+            return;
+        }
+        if let Some(sent) = between(text, "] Sent ", " datagrams") {
+            value(draft, at, "udp_datagrams_count".to_owned(), "Sent", "sender", number::count(sent.trim()));
             return;
         }
         if let Some(version) = text.strip_prefix("iperf 3").map(|_| &text[6..]) {
@@ -159,7 +216,6 @@ impl Reader {
         } else if text.starts_with("Connecting to host") || text.starts_with("Reverse mode") {
             setting(draft, "test", text.trim());
         } else if text.starts_with("Starting Test:") {
-            self.is_udp |= text.contains("protocol: UDP");
             setting(draft, "test", text.trim_start_matches("Starting Test:").trim());
         } else if text.starts_with("CPU Utilization:") {
             cpu(at, text, draft);
@@ -176,6 +232,7 @@ impl Reader {
         let is_summary = last == "sender" || last == "receiver" || self.titles > 1 || is_old;
         let is_whole = !self.has_sum || row.id == "SUM";
         if last == "(omitted)" {
+            draft.saw(at);
             return;
         }
         if is_summary {
@@ -187,6 +244,11 @@ impl Reader {
             self.summary(at, row, side, is_whole, draft);
         } else if is_whole {
             self.interval(at, row, draft);
+        } else if !self.has_streams {
+            self.has_streams = true;
+            draft.note(at, "intervals of single streams are not read: their sums are");
+        } else {
+            draft.saw(at);
         }
     }
 
@@ -194,28 +256,41 @@ impl Reader {
         if self.is_udp { "udp" } else { "tcp" }
     }
 
-    fn summary(&self, at: At, row: &Row<'_>, side: &str, is_whole: bool, draft: &mut Draft) {
-        let side = match side {
-            "sender" | "receiver" => side,
-            _ => "receiver",
-        };
+    fn summary(&mut self, at: At, row: &Row<'_>, side: &str, is_whole: bool, draft: &mut Draft) {
+        let is_labelled = ["sender", "receiver"].contains(&side);
+        let has_losses = row.rest.iter().any(|token| token.contains('/'));
         let of = if is_whole { String::new() } else { format!("stream {} ", row.id) };
         let role = if row.role.is_empty() { String::new() } else { format!("{} ", row.role) };
-        let scope = format!("{of}{role}{side}");
         let protocol = self.protocol();
+        // One line for both ends has the sender's bytes and the receiver's losses.
+        let side = match side {
+            "sender" | "receiver" => side,
+            _ if self.is_udp && has_losses => "sender",
+            _ => "receiver",
+        };
+        let scope = format!("{of}{role}{side}");
         let mut put = |key: &str, name: &str, printed: Option<Printed>| {
             value(draft, at, format!("{protocol}_{key}"), name, &scope, printed);
         };
         put("throughput_bits_per_s_mean", "Bitrate", Some(row.bits_per_s.clone()));
         put("moved_bytes", "Transfer", Some(row.bytes.clone()));
         put("interval_s", "Interval", Some(row.to.clone()));
+        if is_whole && side == "sender" {
+            self.sent.get_or_insert((at, row.to.clone()));
+        }
         if self.is_udp && side == "sender" {
             // The sender knows what it sent. The jitter and the losses in its line are zeros that nobody measured.
             let all = row.rest.iter().find_map(|token| token.split_once('/'));
             put("datagrams_count", "Total Datagrams", all.and_then(|(_, all)| number::count(all)));
+            if !is_labelled {
+                let scope = format!("{of}{role}receiver");
+                datagrams(&row.rest, &mut |key, name, printed| {
+                    value(draft, at, format!("{protocol}_{key}"), name, &scope, printed);
+                });
+            }
         } else if self.is_udp {
             datagrams(&row.rest, &mut put);
-        } else if self.has_retr && side == "sender" {
+        } else if side == "sender" {
             put("retransmits_count", "Retr", row.rest.first().and_then(|token| number::count(token)));
         }
         if is_whole && side == "receiver" && !draft.has("", "elapsed_s") {
@@ -224,19 +299,28 @@ impl Reader {
         }
     }
 
-    fn interval(&self, at: At, row: &Row<'_>, draft: &mut Draft) {
+    fn interval(&mut self, at: At, row: &Row<'_>, draft: &mut Draft) {
         // A rest of an interval with hardly anything in it is no step.
         if row.to_s - row.from_s < 0.1 {
+            draft.saw(at);
             return;
         }
         let Some(step) = step(draft, row.to_s) else {
             return;
         };
+        let is_after_gap = row.role.is_empty() && row.from_s > self.last_s + 0.05;
+        self.last_s = row.to_s;
         let protocol = self.protocol();
         let scope = match row.role {
             "" => format!("{:.2} s", row.to_s),
             role => format!("{role}, {:.2} s", row.to_s),
         };
+        if is_after_gap {
+            // Its length does not follow from the end of the one before.
+            let length = Printed { value: (row.to_s - row.from_s).into(), ..row.to.clone() };
+            let reading = Reading::new(at, format!("{protocol}_interval_s"), length).name("Interval");
+            draft.alone(reading.scope(&scope).layer("network"));
+        }
         let mut put = |key: &str, name: &str, printed: Option<Printed>| {
             if let Some(printed) = printed {
                 let key = format!("{protocol}_{key}");
@@ -255,10 +339,10 @@ impl Reader {
             }
             return;
         }
-        if !self.has_retr || row.rest.is_empty() {
+        let Some(retransmits) = row.rest.first() else {
             return;
-        }
-        put("retransmits_count", "Retr", number::count(row.rest[0]));
+        };
+        put("retransmits_count", "Retr", number::count(retransmits));
         if let [_, amount_of, unit, ..] = row.rest.as_slice() {
             put("cwnd_bytes", "Cwnd", amount(&format!("{amount_of} {unit}"), BYTES));
         }

@@ -65,7 +65,8 @@ fn whole(read: &Read<'_>) -> Option<Identity> {
                 let whole = read.num(side, &format!("{protocol}_{total}"))?;
                 let time = read.num(side, &format!("{protocol}_interval_s"));
                 // Steps that were cut out of the text are in no sum.
-                let is_covered = time.is_none_or(|time| last.end_s >= 0.98 * time.value);
+                let covered_s: f64 = steps.iter().map(|step| step.length_s).sum();
+                let is_covered = time.is_none_or(|time| covered_s >= 0.98 * time.value);
                 is_covered.then_some(whole)
             });
             let off = |num: &Num| (num.value - all.value).abs();

@@ -32,7 +32,10 @@ impl Read<'_> {
             let Some(number) = value.value.value().filter(|_| found == role) else {
                 continue;
             };
-            let length_s = end_s - all.last().map_or(0.0, |step| step.end_s);
+            // A step whose neighbour was cut out says its own length.
+            let protocol = key.split('_').next().unwrap_or_default();
+            let own = self.number(&value.scope, &format!("{protocol}_interval_s"));
+            let length_s = own.unwrap_or_else(|| end_s - all.last().map_or(0.0, |step| step.end_s));
             if length_s > 0.0 {
                 all.push(Step { end_s, length_s, num: Num { value: number, off: value.rounding } });
             }

@@ -1,0 +1,160 @@
+//! What an import without operations, reads or writes of a database shows first: its results in the units of their keys.
+
+use assay_measure::kind::HeadlineLine;
+use assay_measure::record::metric::of_key;
+use assay_measure::record::{Figure, ImportedValue, Record};
+use assay_measure::units::{many, six, with_unit};
+use std::collections::BTreeSet;
+
+/// Values shown at most.
+const MOST: usize = 6;
+/// From here on a value is what was asked for, or how long it took: no result.
+const NO_RESULT: u8 = 6;
+
+/// What somebody looks for first among figures: rates of the whole, losses, times, the rest; never a step of a series.
+pub(super) fn weight(value: &ImportedValue) -> u8 {
+    const ASKED: [&str; 6] =
+        ["elapsed_s", "interval_s", "sessions_count", "threads_count", "connections_count", "_bytes"];
+    let ends = |all: &[&str]| all.iter().any(|end| value.key.ends_with(end));
+    match () {
+        () if ends(&ASKED) => NO_RESULT,
+        () if ends(&["_per_s", "_per_s_mean", "_per_min"]) => 0,
+        () if ends(&["_lost_pct"]) => 1,
+        () if ends(&["_us_avg", "_us_mean", "_us_p99", "_us_p95"]) => 2,
+        () if ends(&["_us_max", "_s"]) => 3,
+        () if ends(&["_pct", "_count"]) => 4,
+        () => 5,
+    }
+}
+
+/// The most telling figures; of a text that has steps alone, their means.
+pub(super) fn lines(record: &Record) -> Vec<HeadlineLine> {
+    let values = record.import.iter().flat_map(|info| &info.values);
+    let is_whole = |value: &&ImportedValue| value.value.value().is_some() && !value.at.starts_with("/series/");
+    let mut known: Vec<&ImportedValue> = values.filter(is_whole).collect();
+    let has_result = known.iter().any(|value| weight(value) < NO_RESULT);
+    let of_steps = if has_result { Vec::new() } else { means(record) };
+    // Of streams and of shares there are many: the whole comes first, and what arrived before what was sent.
+    let is_detail = |value: &ImportedValue| value.scope.contains([' ', ',']);
+    let is_sent = |value: &ImportedValue| value.scope.ends_with("sender");
+    known.sort_by_key(|value| (is_detail(value), weight(value), is_sent(value)));
+    let mut texts = of_steps;
+    texts.extend(known.into_iter().map(text));
+    texts.truncate(MOST);
+    if texts.is_empty() {
+        let settings = many(record.plan.settings.len() as u64, "setting");
+        let facts = many(record.host.facts.len() as u64, "fact");
+        texts.push(format!("none; it contains {facts} about the host and {settings}"));
+    }
+    let line = |(at, text): (usize, String)| HeadlineLine::of(if at == 0 { "Figures" } else { "" }, Vec::new(), &text);
+    texts.into_iter().enumerate().map(line).collect()
+}
+
+fn text(value: &ImportedValue) -> String {
+    let scope = if value.scope.is_empty() { String::new() } else { format!("{}: ", value.scope) };
+    let key = if value.name == value.key { String::new() } else { format!(" ({})", value.key) };
+    let number = value.value.value().unwrap_or_default();
+    format!("{scope}{} = {}{key}", value.name, in_unit(number, of_key(&value.key).0))
+}
+
+/// A value in the unit of its key, large rates in millions.
+fn in_unit(value: f64, unit: &str) -> String {
+    match unit {
+        "bits/s" if value >= 1e9 => with_unit(value / 1e9, "Gbit/s"),
+        "bits/s" if value >= 1e6 => with_unit(value / 1e6, "Mbit/s"),
+        "bytes/s" if value >= 1e6 => with_unit(value / 1e6, "MB/s"),
+        "count" => six(value),
+        unit => with_unit(value, unit),
+    }
+}
+
+/// Means over the steps of a text that has no sums.
+fn means(record: &Record) -> Vec<String> {
+    const RATES: [(&str, &str); 6] = [
+        ("commits_count_per_s", "transactions/s"),
+        ("ops_count_per_s", "operations/s"),
+        ("tcp_throughput_bits_per_s", "bits/s"),
+        ("udp_throughput_bits_per_s", "bits/s"),
+        ("redo_transport_bytes_per_s", "bytes/s"),
+        ("memory_mib_per_s", "MiB/s"),
+    ];
+    let of = |name: &str| record.series.metrics.get(name).map_or_else(Vec::new, |steps| known(steps));
+    let rate = RATES.iter().find(|(name, _)| !of(name).is_empty());
+    let mut texts = Vec::new();
+    if let Some((name, unit)) = rate {
+        let steps = of(name);
+        let (least, most) = steps.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), x| (a.min(*x), b.max(*x)));
+        let (mean, count) = (in_unit(mean(&steps), unit), many(steps.len() as u64, "step"));
+        let (least, most) = (in_unit(least, unit), in_unit(most, unit));
+        let least = least.trim_end_matches(|c: char| !c.is_ascii_digit());
+        texts.push(format!("{mean}, the mean of {count} ({least} to {most}); the run did not end"));
+    }
+    texts.extend(devices(record));
+    let shares: Vec<String> = ["user", "system", "iowait", "steal", "idle"]
+        .iter()
+        .filter_map(|name| {
+            let steps = of(&format!("host_{name}_pct"));
+            (!steps.is_empty()).then(|| format!("{} % {name}", six(mean(&steps))))
+        })
+        .collect();
+    if !shares.is_empty() {
+        texts.push(format!("CPU: {}", shares.join(", ")));
+    }
+    texts
+}
+
+/// Each device of a host's statistics, the busiest first.
+fn devices(record: &Record) -> Vec<String> {
+    let metrics = &record.series.metrics;
+    let names = metrics.keys().filter_map(|name| name.strip_prefix("disk_busy_")?.strip_suffix("_pct"));
+    let names =
+        names.chain(metrics.keys().filter_map(|name| name.strip_prefix("disk_")?.strip_suffix("_requests_per_s")));
+    let names: BTreeSet<&str> =
+        names.map(|name| name.trim_start_matches("read_").trim_start_matches("write_")).collect();
+    let of = |begin: &str, name: &str, end: &str| {
+        let steps = known(metrics.get(&format!("{begin}_{name}_{end}"))?);
+        (!steps.is_empty()).then(|| mean(&steps))
+    };
+    let mut all: Vec<(f64, String)> = names
+        .into_iter()
+        .map(|name| {
+            let reads = of("disk_read", name, "requests_per_s");
+            let writes = of("disk_write", name, "requests_per_s");
+            let kib = of("disk_read", name, "kib_per_s").into_iter().chain(of("disk_write", name, "kib_per_s"));
+            let kib = kib.reduce(|a, b| a + b);
+            let busy = of("disk_busy", name, "pct");
+            let figures = [
+                reads.map(|x| format!("{} reads/s", six(x))),
+                writes.map(|x| format!("{} writes/s", six(x))),
+                of("disk", name, "requests_per_s").map(|x| format!("{} requests/s", six(x))),
+                kib.map(|x| format!("{} MB/s (10^6)", six(x * 1024.0 / 1e6))),
+                of("disk_read", name, "us_avg").filter(|_| reads > Some(0.0)).map(|x| format!("{} us a read", six(x))),
+                of("disk_write", name, "us_avg")
+                    .filter(|_| writes > Some(0.0))
+                    .map(|x| format!("{} us a write", six(x))),
+                of("disk", name, "us_avg").map(|x| format!("{} us a request", six(x))),
+                of("disk_in_queue", name, "count").map(|x| format!("{} in flight", six(x))),
+                busy.map(|x| {
+                    format!(
+                        "busy {} % of the time (no sign of saturation where a device serves several at once)",
+                        six(x)
+                    )
+                }),
+            ];
+            (
+                busy.or(reads).unwrap_or_default(),
+                format!("{name}: {}", figures.into_iter().flatten().collect::<Vec<_>>().join(", ")),
+            )
+        })
+        .collect();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    all.into_iter().map(|(_, text)| text).collect()
+}
+
+fn known(steps: &[Figure]) -> Vec<f64> {
+    steps.iter().filter_map(Figure::value).collect()
+}
+
+fn mean(steps: &[f64]) -> f64 {
+    steps.iter().sum::<f64>() / steps.len().max(1) as f64
+}
