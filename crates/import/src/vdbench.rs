@@ -144,12 +144,15 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
     draft.recognised("", "vdbench table");
     for text in texts {
         let rows = rows(text, draft);
-        let runs = rows.iter().filter(|row| row.interval.starts_with("avg_")).count();
+        let averages: Vec<&Row> = rows.iter().filter(|row| row.interval.starts_with("avg_")).collect();
+        let runs = averages.iter().filter(|row| covers_intervals(&row.interval)).count();
+        let of_run = |name: &str| averages.iter().any(|row| row.run == name && covers_intervals(&row.interval));
         for row in &rows {
             match row.interval.starts_with("avg_") {
-                true => job(row, draft),
-                false if runs <= 1 => interval(row, draft),
-                false => {}
+                true if covers_intervals(&row.interval) => job(row, draft),
+                true => draft.note(row.at, format!("{} is n/a: its average covers no interval", row.run)),
+                false if runs == 0 || (runs == 1 && of_run(&row.run)) => interval(row, draft),
+                false => draft.saw(row.at),
             }
         }
         if runs > 1 {
@@ -161,6 +164,13 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
         load_of(&mut draft.record, &info);
     }
     Ok(())
+}
+
+/// Whether an average is of any: `avg_2-5`, not `avg_2-1`.
+fn covers_intervals(average: &str) -> bool {
+    let range = average.trim_start_matches("avg_").split_once('-');
+    let range = range.and_then(|(from, to)| from.parse::<u64>().ok().zip(to.parse::<u64>().ok()));
+    range.is_none_or(|(from, to)| from <= to)
 }
 
 fn rows(text: &Text, draft: &mut Draft) -> Vec<Row> {

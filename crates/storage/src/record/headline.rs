@@ -6,7 +6,7 @@ use assay_measure::cpu;
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::{Figure, Record};
-use assay_measure::units::{fixed, shorten};
+use assay_measure::units::{fixed, short, shorten};
 
 /// Maximum number of groups whose rates are shown.
 const GROUPS: usize = 4;
@@ -14,7 +14,7 @@ const GROUPS: usize = 4;
 /// The headline of a probe.
 pub(super) fn of(record: &Record, info: &StorageInfo) -> Headline {
     Headline {
-        tested: tested(info),
+        tested: tested(info, record.import.is_some()),
         rows: rows(info),
         steadiness: steadiness(info),
         verbatim: Vec::new(),
@@ -143,15 +143,27 @@ fn rerun_command(record: &Record) -> String {
     format!("assay io {}", words.join(" "))
 }
 
-fn tested(info: &StorageInfo) -> String {
+/// A depth is kept from this share of what was asked for on.
+const KEPT: f64 = 0.5;
+
+fn tested(info: &StorageInfo, is_imported: bool) -> String {
     let jobs: Vec<String> = info
         .jobs
         .iter()
         .take(3)
         .map(|job| {
-            let depth = match job.in_flight_most_count() {
-                0 => String::new(),
-                depth => format!("{depth} in flight"),
+            let (most, mean) = (job.in_flight_most_count(), job.little_count.value());
+            let is_synchronous = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"].contains(&job.ioengine.as_str());
+            let depth = match (most, mean.filter(|_| is_imported)) {
+                (0, _) => String::new(),
+                _ if is_imported && is_synchronous && job.iodepth_count > 1 => {
+                    let (clones, depth, engine) = (job.numjobs_count, job.iodepth_count, &job.ioengine);
+                    format!("{clones} in flight (iodepth={depth} has no effect with {engine})")
+                }
+                (most, Some(mean)) if mean < KEPT * most as f64 => {
+                    format!("{} in flight of up to {most}", short(mean))
+                }
+                (most, _) => format!("{most} in flight"),
             };
             let what = match (job.rw.as_str(), job.block_sizes.as_str()) {
                 ("", sizes) => sizes.to_owned(),
