@@ -122,7 +122,7 @@ pub(super) fn read(texts: &[Text], draft: &mut Draft) -> Result<(), ImportError>
 fn reports(text: &Text) -> usize {
     let lines = || text.lines.iter().map(|line| line.text.trim());
     let iostat = lines().filter(|line| line.starts_with("avg-cpu:")).count();
-    let rows = |line: &&str| line.split_whitespace().all(|word| word.parse::<f64>().is_ok());
+    let rows = |line: &&str| line.split_whitespace().take(15).all(|word| word.parse::<f64>().is_ok());
     if lines().any(is_vmstat) { lines().filter(|line| !line.is_empty()).filter(rows).count() } else { iostat }
 }
 
@@ -155,11 +155,12 @@ impl Reader {
             Table::None => return,
             Table::Cpu(titles) | Table::Devices(titles) => titles.clone(),
         };
-        if words.len() != titles.len() {
+        // A time may stand behind the figures of vmstat.
+        let is_vmstat = titles.iter().any(|title| title == "cs");
+        if words.len() < titles.len() || (words.len() > titles.len() && !is_vmstat) {
             return;
         }
         let clock = clock_s(&words);
-        let is_vmstat = titles.iter().any(|title| title == "cs");
         self.reports += u32::from(is_vmstat);
         if clock.is_none() && self.skips_first && self.reports < 2 {
             return;

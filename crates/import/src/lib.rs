@@ -38,6 +38,7 @@ macro_rules! put_in {
 }
 
 mod awr;
+mod dates;
 mod draft;
 mod error;
 mod fio;
@@ -490,6 +491,7 @@ fn finished(parser: &Parser, draft: Draft, texts: &[Text]) -> Result<Record, Imp
     env!("CARGO_PKG_VERSION").clone_into(&mut run.version);
     "imported".clone_into(&mut run.workload);
     "imported".clone_into(&mut run.verdict);
+    run.started = dates::sortable(&run.started);
     if run.engine.is_empty() {
         parser.tool.key().clone_into(&mut run.engine);
     }

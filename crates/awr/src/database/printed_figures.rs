@@ -3,7 +3,7 @@
 use assay_measure::kind::HeadlineLine;
 use assay_measure::record::metric::of_key;
 use assay_measure::record::{Figure, ImportedValue, Record};
-use assay_measure::units::{many, six, with_unit};
+use assay_measure::units::{many, short, six, with_unit};
 use std::collections::BTreeSet;
 
 /// Values shown at most.
@@ -35,9 +35,9 @@ pub(super) fn lines(record: &Record) -> Vec<HeadlineLine> {
     let has_result = known.iter().any(|value| weight(value) < NO_RESULT);
     let of_steps = if has_result { Vec::new() } else { means(record) };
     // Of streams and of shares there are many: the whole comes first, and what arrived before what was sent.
-    let is_detail = |value: &ImportedValue| value.scope.contains([' ', ',']);
+    let is_detail = |value: &ImportedValue| value.scope.starts_with("stream ") || value.key.ends_with("_share_pct");
     let is_sent = |value: &ImportedValue| value.scope.ends_with("sender");
-    known.sort_by_key(|value| (is_detail(value), weight(value), is_sent(value)));
+    known.sort_by_key(|value| (weight(value) == NO_RESULT, is_detail(value), weight(value), is_sent(value)));
     let mut texts = of_steps;
     texts.extend(known.into_iter().map(text));
     texts.truncate(MOST);
@@ -103,50 +103,49 @@ fn means(record: &Record) -> Vec<String> {
     texts
 }
 
-/// Each device of a host's statistics, the busiest first.
+/// Series of a device, the words around its name, and what a unit is in that of the text.
+const OF_DEVICE: [(&str, &str, f64, &str); 9] = [
+    ("disk_read", "requests_per_s", 1.0, "reads/s"),
+    ("disk_write", "requests_per_s", 1.0, "writes/s"),
+    ("disk", "requests_per_s", 1.0, "requests/s"),
+    ("disk_read", "kib_per_s", 1.024e-3, "MB/s read (10^6)"),
+    ("disk_write", "kib_per_s", 1.024e-3, "MB/s written (10^6)"),
+    ("disk_read", "us_avg", 1.0, "us a read"),
+    ("disk_write", "us_avg", 1.0, "us a write"),
+    ("disk", "us_avg", 1.0, "us a request"),
+    ("disk_in_queue", "count", 1.0, "in flight"),
+];
+
+/// Each device of a host's statistics that did something, the busiest first.
 fn devices(record: &Record) -> Vec<String> {
+    const FULL_PCT: f64 = 90.0;
     let metrics = &record.series.metrics;
-    let names = metrics.keys().filter_map(|name| name.strip_prefix("disk_busy_")?.strip_suffix("_pct"));
-    let names =
-        names.chain(metrics.keys().filter_map(|name| name.strip_prefix("disk_")?.strip_suffix("_requests_per_s")));
-    let names: BTreeSet<&str> =
-        names.map(|name| name.trim_start_matches("read_").trim_start_matches("write_")).collect();
     let of = |begin: &str, name: &str, end: &str| {
         let steps = known(metrics.get(&format!("{begin}_{name}_{end}"))?);
-        (!steps.is_empty()).then(|| mean(&steps))
+        (!steps.is_empty()).then(|| mean(&steps)).filter(|mean| *mean > 0.0)
     };
-    let mut all: Vec<(f64, String)> = names
-        .into_iter()
-        .map(|name| {
-            let reads = of("disk_read", name, "requests_per_s");
-            let writes = of("disk_write", name, "requests_per_s");
-            let kib = of("disk_read", name, "kib_per_s").into_iter().chain(of("disk_write", name, "kib_per_s"));
-            let kib = kib.reduce(|a, b| a + b);
-            let busy = of("disk_busy", name, "pct");
-            let figures = [
-                reads.map(|x| format!("{} reads/s", six(x))),
-                writes.map(|x| format!("{} writes/s", six(x))),
-                of("disk", name, "requests_per_s").map(|x| format!("{} requests/s", six(x))),
-                kib.map(|x| format!("{} MB/s (10^6)", six(x * 1024.0 / 1e6))),
-                of("disk_read", name, "us_avg").filter(|_| reads > Some(0.0)).map(|x| format!("{} us a read", six(x))),
-                of("disk_write", name, "us_avg")
-                    .filter(|_| writes > Some(0.0))
-                    .map(|x| format!("{} us a write", six(x))),
-                of("disk", name, "us_avg").map(|x| format!("{} us a request", six(x))),
-                of("disk_in_queue", name, "count").map(|x| format!("{} in flight", six(x))),
-                busy.map(|x| {
-                    format!(
-                        "busy {} % of the time (no sign of saturation where a device serves several at once)",
-                        six(x)
-                    )
-                }),
-            ];
-            (
-                busy.or(reads).unwrap_or_default(),
-                format!("{name}: {}", figures.into_iter().flatten().collect::<Vec<_>>().join(", ")),
-            )
-        })
-        .collect();
+    let name = |key: &str| {
+        let bare = key.strip_prefix("disk_")?.strip_suffix("_requests_per_s")?;
+        Some(bare.trim_start_matches("read_").trim_start_matches("write_").to_owned())
+    };
+    let names: BTreeSet<String> = metrics.keys().filter_map(|key| name(key)).collect();
+    let mut all: Vec<(f64, String)> = Vec::new();
+    for name in names {
+        let told = |(begin, end, factor, words): &(&str, &str, f64, &str)| {
+            of(begin, &name, end).map(|mean| format!("{} {words}", short(mean * factor)))
+        };
+        let mut figures: Vec<String> = OF_DEVICE.iter().filter_map(told).collect();
+        let requests: f64 =
+            ["disk", "disk_read", "disk_write"].iter().filter_map(|begin| of(begin, &name, "requests_per_s")).sum();
+        if let Some(busy) = of("disk_busy", &name, "pct") {
+            let full =
+                if busy < FULL_PCT { "" } else { " (no sign of saturation where a device serves several at once)" };
+            figures.push(format!("busy {} % of the time{full}", short(busy)));
+        }
+        if !figures.is_empty() {
+            all.push((requests, format!("{name}: {}", figures.join(", "))));
+        }
+    }
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
     all.into_iter().map(|(_, text)| text).collect()
 }

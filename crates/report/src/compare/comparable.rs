@@ -28,6 +28,7 @@ pub(super) fn checks(baseline: &RunGroup<'_>, candidate: &RunGroup<'_>, allow: &
         all.push(Check::text("engine version", &versions.0, &versions.1, Finding::Tolerable));
     }
     all.extend(settings(a, b));
+    all.extend(printed(a, b));
     if a.kind == b.kind {
         all.extend(kinds::of(a).conditions(a, b));
     }
@@ -147,6 +148,24 @@ fn settings(a: &Record, b: &Record) -> Vec<Check> {
     decide.filter_map(|def| told(def, Finding::Forbids)).chain(differ).collect()
 }
 
+/// What two outputs of one tool say was asked for: mode, size of messages, connections. Parameters of a database are not
+/// among it: they are its own.
+fn printed(a: &Record, b: &Record) -> Vec<Check> {
+    /// What says where and how long, not what.
+    const NOT_WORK: [&str; 6] = ["test", "duration", "test duration", "name", "time", "title"];
+    let tool = |record: &Record| record.import.as_ref().map(|info| info.tool.clone());
+    let is_one_tool = tool(a)
+        .is_some_and(|of_a| Some(&of_a) == tool(b).as_ref() && !["awr", "statspack", "card"].contains(&of_a.as_str()));
+    let lines = a.plan.settings.iter().filter(|line| is_one_tool && line.origin == "imported");
+    let work = lines.filter(|line| !NOT_WORK.contains(&line.name.to_ascii_lowercase().as_str()));
+    let told = work.filter_map(|line| {
+        let other = setting(b, &line.name)?;
+        let is_known = known_params().iter().any(|def| def.name == line.name);
+        (!is_known).then(|| Check::text(&line.name, &line.value, other, Finding::Forbids))
+    });
+    told.collect()
+}
+
 fn sessions(a: &Record, b: &Record) -> Check {
     let told = |record: &Record| match record.run.sessions {
         0 => String::new(),
@@ -220,8 +239,11 @@ fn work(baseline: &RunGroup<'_>, candidate: &RunGroup<'_>) -> Vec<Check> {
 
 fn per_work(record: &Record, name: &str, op: bool) -> Option<f64> {
     let row = record.instance.load_profile.iter().find(|row| row.name == name)?;
+    // Where hardly a transaction ends, its work is that of a snapshot or a job of the database, not of the test.
+    const FEW_PER_S: f64 = 1.0;
+    let is_rare = row.per_s.value().zip(row.per_tx.value()).is_some_and(|(per_s, per_tx)| per_s < FEW_PER_S * per_tx);
     let figure: &Figure = if op { &row.per_op } else { &row.per_tx };
-    figure.value()
+    figure.value().filter(|_| op || !is_rare)
 }
 
 /// The mean over a group's runs.

@@ -153,7 +153,8 @@ fn tested(info: &StorageInfo, is_imported: bool) -> String {
         .take(3)
         .map(|job| {
             let (most, mean) = (job.in_flight_most_count(), job.little_count.value());
-            let is_synchronous = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"].contains(&job.ioengine.as_str());
+            let is_synchronous =
+                ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"].contains(&job.ioengine.as_str());
             let depth = match (most, mean.filter(|_| is_imported)) {
                 (0, _) => String::new(),
                 _ if is_imported && is_synchronous && job.iodepth_count > 1 => {
