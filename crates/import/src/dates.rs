@@ -1,4 +1,4 @@
-//! When a run began, as tools print it, in one form that sorts: `2024-03-05T10:00:01`.
+//! When a run began, as tools print it, in one form that sorts: `2024-03-05T10:00:01-00:00`.
 
 /// `2024-03-05T10:00:01` has a date and a time.
 fn halves(word: &str) -> [Option<&str>; 2] {
@@ -16,6 +16,10 @@ pub(crate) fn sortable(text: &str) -> String {
 }
 
 fn parsed(text: &str) -> Option<String> {
+    let offset = text.len().checked_sub(6).and_then(|at| text.get(at..));
+    if text.as_bytes().get(10) == Some(&b'T') && offset.is_some_and(|end| end.starts_with(['+', '-'])) {
+        return None;
+    }
     let is_after_noon = text.trim().ends_with("PM");
     let words = text.split([' ', ',', '_']).filter(|word| !word.is_empty());
     let words: Vec<&str> = words.flat_map(halves).flatten().collect();
@@ -55,7 +59,8 @@ fn parsed(text: &str) -> Option<String> {
     }
     let (year, month, day) = (year?, month?, day?);
     ((1..=12).contains(&month) && (1..=31).contains(&day)).then_some(())?;
-    let clock = clock.map_or_else(String::new, |clock| format!("T{clock}{}", if is_utc { "Z" } else { "" }));
+    // An offset that nobody told is `-00:00`.
+    let clock = clock.map_or_else(String::new, |clock| format!("T{clock}{}", if is_utc { "Z" } else { "-00:00" }));
     Some(format!("{year:04}-{month:02}-{day:02}{clock}"))
 }
 
@@ -89,15 +94,17 @@ mod tests {
     #[test]
     fn dates_of_every_tool_sort() {
         for (text, date) in [
-            ("Tue Mar  5 10:00:01 2024", "2024-03-05T10:00:01"),
+            ("Tue Mar  5 10:00:01 2024", "2024-03-05T10:00:01-00:00"),
             ("Thu Mar  2 09:10:11 UTC 2023", "2023-03-02T09:10:11Z"),
             ("Tue, 05 Mar 2024 10:00:01 GMT", "2024-03-05T10:00:01Z"),
             ("2024-03-05T10:00:01.5Z", "2024-03-05T10:00:01Z"),
-            ("2024-03-05 10:00:01", "2024-03-05T10:00:01"),
+            ("2024-03-05 10:00:01", "2024-03-05T10:00:01-00:00"),
             ("2026:11:21", "2026-11-21"),
-            ("2023.02.14-10:00:00", "2023-02-14T10:00:00"),
-            ("05-Mar-24 10:00:01", "2024-03-05T10:00:01"),
+            ("2023.02.14-10:00:00", "2023-02-14T10:00:00-00:00"),
+            ("05-Mar-24 10:00:01", "2024-03-05T10:00:01-00:00"),
             ("1709632801.123456", "2024-03-05T10:00:01Z"),
+            ("2024-03-05T10:00:01-00:00", "2024-03-05T10:00:01-00:00"),
+            ("2024-03-05T10:00:01+02:00", "2024-03-05T10:00:01+02:00"),
             ("at noon", "at noon"),
             ("Mar  5 10:00:01", "Mar  5 10:00:01"),
             ("", ""),

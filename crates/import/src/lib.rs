@@ -72,6 +72,7 @@ mod tests;
 
 use assay_awr::rules::{advise, unjudged};
 use assay_measure::kind::{self, Kind};
+use assay_measure::record::metric::{Better, Group, Metric, ordered};
 use assay_measure::record::{Record, SCHEMA};
 use assay_slob::SLOB;
 use assay_storage::record::Storage;
@@ -507,7 +508,30 @@ fn finished(parser: &Parser, draft: Draft, texts: &[Text]) -> Result<Record, Imp
     record.advice.extend(own.several(&[&record]));
     record.advice.sort_by_key(|advice| advice.severity != "high");
     kind::attach_metrics(own, &mut record);
+    declare_results(&mut record);
     Ok(record)
+}
+
+/// Of a tool whose figures have no place in a record of ours, the results are what a comparison is judged by.
+fn declare_results(record: &mut Record) {
+    const RESULTS: [&str; 6] = ["_per_s", "_per_s_mean", "_per_min", "_lost_pct", "_us_avg", "_us_mean"];
+    const MOST: usize = 4;
+    if record.metrics.iter().any(|metric| metric.is_primary && metric.value.value().is_some()) {
+        return;
+    }
+    let is_whole = |metric: &&mut Metric| {
+        let is_part = metric.scope.starts_with("stream ") || metric.scope.ends_with("sender");
+        metric.group == Group::Imported && !is_part && RESULTS.iter().any(|end| metric.key.ends_with(end))
+    };
+    for metric in record.metrics.iter_mut().filter(is_whole).take(MOST) {
+        metric.is_primary = true;
+        // The steps of a mean give it an interval.
+        metric.series = metric.key.strip_suffix("_mean").map(str::to_owned);
+        if metric.key.ends_with("_lost_pct") {
+            metric.better = Better::Lower;
+        }
+    }
+    record.metrics = ordered(std::mem::take(&mut record.metrics), &record.series);
 }
 
 /// What tools test: storage has a kind of its own, everybody else figures of a workload.

@@ -120,10 +120,12 @@ fn bucket(reader: &mut Reader<'_>, _: At, text: &str) -> bool {
 fn end(reader: &mut Reader<'_>) {
     let draft = &mut *reader.draft;
     is_of(draft, "Transactions", "transaction");
-    // Where no rate is printed it follows from the events.
+    // Where no rate is printed it follows from the events, but for file I/O: its events are requests and syncs.
     let known = draft.number("", "events_count").zip(draft.record.interval.elapsed_s.value());
     let has_rate = ["ops_per_s", "transactions_per_s"].iter().any(|key| draft.has("", key));
-    if let Some((events, elapsed_s)) = known.filter(|(_, elapsed_s)| *elapsed_s > 0.0 && !has_rate) {
+    if let Some((events, elapsed_s)) =
+        known.filter(|(_, elapsed_s)| *elapsed_s > 0.0 && !has_rate && draft.record.kind != "storage")
+    {
         let row = load_row(draft, "Operations", "count");
         draft.record.instance.load_profile[row].per_s = (events / elapsed_s).into();
     }

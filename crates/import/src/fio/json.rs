@@ -192,7 +192,9 @@ fn settings(job: &mut Job, global: &[(String, String)], own: Vec<(String, String
     job.depth = depth.map_or(Some(1), |depth| depth.parse().ok());
     job.clones = clones.map_or(Some(1), |clones| clones.parse().ok());
     job.rw = rw.unwrap_or_else(|| "read".to_owned());
-    job.blocks = blocks.unwrap_or_else(|| "4k".to_owned());
+    let blocks = blocks.unwrap_or_else(|| "4k".to_owned());
+    // One size reads as in the text; lists stay as they were typed.
+    job.blocks = super::text::block(&blocks).filter(|_| !blocks.contains([',', ':', '/'])).unwrap_or(blocks);
     job.engine = engine.unwrap_or_default();
 }
 

@@ -598,7 +598,7 @@ fn blocks(rest: &str) -> String {
 }
 
 /// `(R) 4096B-8192B` or `4K-8K`
-fn block(part: &str) -> Option<String> {
+pub(super) fn block(part: &str) -> Option<String> {
     let bare = part.rsplit(' ').next()?;
     let bytes = |token: &str| {
         let token = token.trim_end_matches('B');

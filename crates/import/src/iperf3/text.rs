@@ -174,7 +174,8 @@ fn wholes(text: &Text) -> BTreeSet<u64> {
 
 /// Lines at which a further test begins.
 pub(super) fn runs(text: &Text) -> Vec<usize> {
-    let lines = text.lines.iter().enumerate();
+    // A server's own report is part of its client's.
+    let lines = text.lines.iter().enumerate().take_while(|(_, line)| !line.text.starts_with("Server output:"));
     let begins = lines.filter(|(_, line)| begins_test(&line.text));
     begins.map(|(i, _)| i).skip(1).collect()
 }

@@ -56,6 +56,8 @@ fn job_options(from: &StorageJob, to: &StorageJob) -> Vec<Check> {
     let value = |job: &StorageJob, name: &str| {
         let found = job.options.iter().find(|option| option.name == name);
         match found.map(|option| option.value.as_str()) {
+            // The text of another tool has no options at all: none is known.
+            None if job.options.is_empty() => String::new(),
             None => "(not given)".to_owned(),
             Some("") => "yes".to_owned(),
             Some(value) => value.to_owned(),
