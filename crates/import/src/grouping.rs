@@ -1,5 +1,6 @@
 //! Which of several texts make one record: fragments of one run, and notes beside it.
 
+use super::articles;
 use super::error::ImportError;
 use super::text::Text;
 use super::{Parser, Source, Tool, parser_for, record_of};
@@ -36,16 +37,14 @@ pub fn import_all(sources: Vec<Source>) -> impl Iterator<Item = Imported> {
     for (source, given) in sources.into_iter().enumerate() {
         let size_bytes = given.text.len() as u64;
         let text = Text::read(0, &given.path, given.text);
-        match parser_for(&text) {
-            Ok(parser) => {
-                let is_part = parser.is_part;
-                let runs = parser.split(&text, MOST_RUNS);
-                let is_several = runs.len() > 1;
-                pieces.extend(runs.into_iter().map(|text| {
-                    // Runs of one file are no fragments of each other.
-                    let is_part = is_part(&text) && !is_several;
-                    Piece { source, parser, text, size_bytes, is_part }
-                }));
+        let outputs = articles::outputs(&text);
+        let outputs =
+            if outputs.is_empty() { parser_for(&text).map(|parser| vec![(parser, text)]) } else { Ok(outputs) };
+        match outputs {
+            Ok(outputs) => {
+                for (parser, text) in outputs {
+                    pieces.extend(pieces_of(source, parser, &text, size_bytes));
+                }
             }
             Err(error) => refused.push((source, error)),
         }
@@ -61,6 +60,21 @@ pub fn import_all(sources: Vec<Source>) -> impl Iterator<Item = Imported> {
         Ok(group) => read(group),
         Err(error) => vec![Imported { sources: vec![source], result: Err(error) }],
     })
+}
+
+/// The runs of a tool's text.
+fn pieces_of(source: usize, parser: &'static Parser, text: &Text, size_bytes: u64) -> Vec<Piece> {
+    let mut runs = parser.split(text, MOST_RUNS);
+    // Runs of one file are no fragments of each other.
+    let is_several = runs.len() > 1;
+    if let Some(first) = runs.first_mut().filter(|_| is_several) {
+        first.notes.extend(text.notes.iter().cloned());
+    }
+    let piece = |text: Text| {
+        let is_part = (parser.is_part)(&text) && !is_several;
+        Piece { source, parser, text, size_bytes, is_part }
+    };
+    runs.into_iter().map(piece).collect()
 }
 
 /// Pieces by the record they go into. What stands beside a run goes with it where there is but one.

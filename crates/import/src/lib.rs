@@ -37,6 +37,7 @@ macro_rules! put_in {
     }};
 }
 
+mod articles;
 mod awr;
 mod dates;
 mod draft;
