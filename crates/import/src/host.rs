@@ -160,6 +160,7 @@ impl Reader {
         if words.len() < titles.len() || (words.len() > titles.len() && !is_vmstat) {
             return;
         }
+        draft.saw(at);
         let clock = clock_s(&words);
         self.reports += u32::from(is_vmstat);
         if clock.is_none() && self.skips_first && self.reports < 2 {

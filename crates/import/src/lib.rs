@@ -210,7 +210,7 @@ struct Parser {
     /// Its accepted inputs, for messages.
     takes: &'static str,
     looks_like: fn(&Text) -> Confidence,
-    /// Runs of a text whose lines alternate; empty where there is but one.
+    /// Runs of a text whose lines alternate, or its one run without what is not of it; empty where all is as it should.
     titled: fn(&Text) -> Vec<Text>,
     /// Lines of a text at which a further run begins, which becomes a separate record.
     runs: fn(&Text) -> Vec<usize>,
@@ -314,8 +314,10 @@ const PARSERS: &[Parser] = &[
         kind: "storage",
         takes: "fio text or JSON",
         looks_like: fio::looks_like,
+        ignores: Some(&["Jobs: "]),
         read: fio::read,
         runs: fio::runs,
+        titled: fio::titled,
         is_part: |text| !fio::is_whole(text),
         ..WHOLE
     },
@@ -344,6 +346,7 @@ const PARSERS: &[Parser] = &[
         kind: "orders",
         takes: "Swingbench (data generator, charbench, parse_results table, results XML)",
         looks_like: swingbench::looks_like,
+        ignores: Some(&[]),
         read: swingbench::read,
         ..WHOLE
     },
@@ -352,6 +355,7 @@ const PARSERS: &[Parser] = &[
         kind: "slob",
         takes: "SLOB (banner, load log, load summary, awr_info table)",
         looks_like: slob::looks_like,
+        ignores: Some(&[]),
         read: slob::read,
         is_part: |_| true,
         ..WHOLE
@@ -364,6 +368,7 @@ const PARSERS: &[Parser] = &[
         kind: "storage",
         takes: "vdbench (table or flat file)",
         looks_like: vdbench::looks_like,
+        ignores: Some(&["Starting RD="]),
         read: vdbench::read,
         ..WHOLE
     },
@@ -380,6 +385,7 @@ const PARSERS: &[Parser] = &[
         kind: "instance",
         takes: "vmstat, mpstat, sar or iostat",
         looks_like: host::looks_like,
+        ignores: Some(&["Average:"]),
         is_beside: true,
         read: host::read,
         ..WHOLE

@@ -134,6 +134,11 @@ pub(super) fn is_whole(text: &Text) -> bool {
     json::looks_like(text).missing.is_empty() || terse::looks_like(text).missing.is_empty() || text::has_jobs(text)
 }
 
+/// A text without what its last report says again.
+pub(super) fn titled(text: &Text) -> Vec<Text> {
+    text::last_report(text).into_iter().collect()
+}
+
 /// The lines at which further runs of one file begin: `fio a.fio >> FILE; fio b.fio >> FILE`.
 pub(super) fn runs(text: &Text) -> Vec<usize> {
     match json::looks_like(text).missing {

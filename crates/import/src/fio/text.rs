@@ -6,6 +6,7 @@ use super::super::rows::JOBS_MAX;
 use super::super::text::{At, Line, Text};
 use super::super::{Confidence, Draft};
 use super::{Disk, Group, GroupWay, Job, Lat, Run, WAYS, Way, way};
+use assay_measure::record::ImportNote;
 use std::collections::BTreeMap;
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
@@ -67,6 +68,25 @@ pub(super) fn runs(text: &Text) -> Vec<usize> {
         is_over |= line.text.starts_with("Run status group ");
     }
     found
+}
+
+/// Without the reports of a run that was still under way (`--status-interval`): the last one has all that they say.
+pub(super) fn last_report(text: &Text) -> Option<Text> {
+    // Name and process of a job are the same in each report.
+    let key = |line: &Line| {
+        let (name, rest) = line.text.split_once(": (groupid=").filter(|_| is_job(line))?;
+        Some((name.to_owned(), rest.split("pid=").nth(1)?.split(':').next()?.to_owned()))
+    };
+    let jobs: Vec<(usize, (String, String))> =
+        text.lines.iter().enumerate().filter_map(|(i, line)| Some((i, key(line)?))).collect();
+    let (first, of_first) = jobs.first()?;
+    let (last, _) = jobs.iter().rfind(|(_, key)| key == of_first).filter(|(last, _)| last > first)?;
+    let lines = [&text.lines[..*first], &text.lines[*last..]].concat();
+    let at = text.lines[*first].at;
+    let mut rest = Text { file: text.file, path: text.path.clone(), lines: lines.into(), ..Text::default() };
+    let what = "reports of the run while it was under way were left out: the last one has all that they say";
+    rest.notes.push(ImportNote { file: at.file, line: at.line, text: what.to_owned() });
+    Some(rest)
 }
 
 /// What the lines so far have led to.
@@ -154,6 +174,12 @@ impl Reader<'_> {
             "lat" => self.shares(line.at, label, rest),
             "bw" | "iops" => self.samples(line.at, word, label, rest),
             "cpu" => self.cpu(line.at, rest),
+            // Where no depth was used there is no figure.
+            "IO" | "submit" | "complete"
+                if rest.contains("0=0.0%, 4=0.0%, 8=0.0%, 16=0.0%, 32=0.0%, 64=0.0%, >=64=0.0%") =>
+            {
+                self.draft.saw(line.at);
+            }
             "IO" if label.starts_with("IO depths") => self.slots(line.at, "depth_share_pct", rest),
             "submit" => self.slots(line.at, "submit_batch_share_pct", rest),
             "complete" => self.slots(line.at, "complete_batch_share_pct", rest),

@@ -161,7 +161,7 @@ fn tested(info: &StorageInfo, is_imported: bool) -> String {
                     let (clones, depth, engine) = (job.numjobs_count, job.iodepth_count, &job.ioengine);
                     format!("{clones} in flight (iodepth={depth} has no effect with {engine})")
                 }
-                (most, Some(mean)) if mean < KEPT * most as f64 => {
+                (most, Some(mean)) if most > 1 && mean < KEPT * most as f64 => {
                     format!("{} in flight of up to {most}", short(mean))
                 }
                 (most, _) => format!("{most} in flight"),
