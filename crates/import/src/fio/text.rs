@@ -81,6 +81,10 @@ pub(super) fn last_report(text: &Text) -> Option<Text> {
         text.lines.iter().enumerate().filter_map(|(i, line)| Some((i, key(line)?))).collect();
     let (first, of_first) = jobs.first()?;
     let (last, _) = jobs.iter().rfind(|(_, key)| key == of_first).filter(|(last, _)| last > first)?;
+    // Another run announces its jobs, whatever its process is called.
+    if text.lines[*first..*last].iter().any(|line| line.text.contains(": (g=")) {
+        return None;
+    }
     let lines = [&text.lines[..*first], &text.lines[*last..]].concat();
     let at = text.lines[*first].at;
     let mut rest = Text { file: text.file, path: text.path.clone(), lines: lines.into(), ..Text::default() };
