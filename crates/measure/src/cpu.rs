@@ -49,10 +49,71 @@ pub fn shares(record: &Record) -> Option<Shares> {
     Some(Shares { busy, own, others: (busy - own - steal).max(0.0), steal })
 }
 
-/// The host as the limit: CPUs that other processes take, that the hypervisor or a quota withholds, or that the test
-/// uses up.
+/// The host as a limit, and what it cost.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// As a limit, with who used the CPUs.
+    pub limit: Limit,
+    /// Time of the test's own sessions or threads that was ready to run without a CPU, %; none where nobody counted.
+    pub cost_pct: Option<f64>,
+    /// A quota withheld the CPUs, or the test itself used them up: no matter of weight.
+    is_proved: bool,
+}
+
+impl Host {
+    /// Whether it cost more than so much of the time, %; where nobody counted it may have.
+    #[must_use]
+    pub fn outweighs(&self, pct: f64) -> bool {
+        self.is_proved || self.cost_pct.is_none_or(|cost| cost >= pct)
+    }
+
+    /// A limit with the host told beside it, with what it cost.
+    #[must_use]
+    pub fn beside(&self, own: Limit) -> Limit {
+        let told = self.limit.evidence.split(" Wait times include").next().unwrap_or_default();
+        let cost = self.cost_pct.map_or_else(String::new, |pct| {
+            format!(" That cost this test {} % of its time (ready to run, without a CPU).", fixed(pct, 1))
+        });
+        Limit { evidence: format!("{} {told}{cost}", own.evidence), ..own }
+    }
+}
+
+/// Share of the time of a record's sessions and driver threads that was ready to run without a CPU, %; none where nobody
+/// counted it.
+#[must_use]
+pub fn delayed_pct(record: &Record) -> Option<f64> {
+    let threads = || {
+        let elapsed = record.interval.elapsed_s.value()?;
+        let all = record.driver.threads_count as f64 * elapsed;
+        Some(record.driver.thread_run_delay_s.value()? / all)
+    };
+    let model = &record.instance.time_model;
+    let queue = || Some(model.run_queue_us.value()? / model.db_time_us.value()?);
+    let known = [threads(), queue()].into_iter().flatten().filter(|share| share.is_finite());
+    known.reduce(f64::max).map(|share| (100.0 * share).min(100.0))
+}
+
+/// The limit by weight: the host where it cost more than the `pct` of the time that `own` explains, else `own` with the host
+/// beside it.
+#[must_use]
+pub fn weighed(host: Option<Host>, pct: f64, own: Limit) -> Limit {
+    match host {
+        Some(host) if host.outweighs(pct) => host.limit,
+        Some(host) => host.beside(own),
+        None => own,
+    }
+}
+
+/// The host as the limit where nothing else is known of what took the time, as [`host`] without a weight.
 #[must_use]
 pub fn limit(record: &Record) -> Option<Limit> {
+    host(record, None).map(|host| host.limit)
+}
+
+/// The host as the limit: CPUs that other processes take, that the hypervisor or a quota withholds, or that the test uses
+/// up. `delay_pct` is the share of the test's own time that was ready to run without a CPU, where it was counted.
+#[must_use]
+pub fn host(record: &Record, delay_pct: Option<f64>) -> Option<Host> {
     let shares = shares(record)?;
     let withheld = if shares.steal >= STEAL_TOLD_PCT {
         format!(", {} % withheld by the hypervisor (steal)", fixed(shares.steal, 0))
@@ -65,29 +126,33 @@ pub fn limit(record: &Record) -> Option<Limit> {
         fixed(shares.own, 0),
         fixed(shares.others, 0)
     );
+    let cost_pct = delay_pct.map(|pct| pct.max(shares.steal));
+    let proved = |limit| Some(Host { limit, cost_pct, is_proved: true });
     let throttled = record.os.cgroup_throttled_us.value().unwrap_or(0.0);
     let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
     let throttled_pct = 100.0 * throttled / (elapsed * 1e6).max(1.0);
     if throttled_pct >= THROTTLED_PCT {
-        return Some(Limit::new(
+        return proved(Limit::new(
             "the CPU quota of this control group",
             format!("It stopped the test for {} s of {} s. {told}", fixed(throttled / 1e6, 1), fixed(elapsed, 0)),
         ));
     }
+    let weighed = |limit| Some(Host { limit, cost_pct, is_proved: false });
     if shares.steal >= STEAL_PCT {
-        return Some(Limit::new("the hypervisor, which withheld CPU time", told));
+        return weighed(Limit::new("the hypervisor, which withheld CPU time", told));
     }
     if shares.busy < BUSY_PCT {
         return None;
     }
-    let what = if shares.others >= shares.own.max(OTHERS_PCT) {
-        "the host's CPUs, which other processes kept busy"
-    } else if shares.others >= OTHERS_PCT {
+    let limit = |what: &str| Limit::new(what, format!("{told} Wait times include the time until a CPU was free."));
+    if shares.others >= shares.own.max(OTHERS_PCT) {
+        return weighed(limit("the host's CPUs, which other processes kept busy"));
+    }
+    proved(limit(if shares.others >= OTHERS_PCT {
         "the host's CPUs, which this test shared with other processes"
     } else {
         "the host's CPUs, which this test used up"
-    };
-    Some(Limit::new(what, format!("{told} Wait times include the time until a CPU was free.")))
+    }))
 }
 
 /// When [`disturbed`] says something, for the rules that repeat it.
@@ -158,6 +223,35 @@ mod tests {
         assert_eq!(what(99.0, 2.0).as_deref(), Some("the host's CPUs, which other processes kept busy"));
         assert_eq!(what(99.0, 16.0).as_deref(), Some("the host's CPUs, which this test shared with other processes"));
         assert_eq!(what(99.0, 19.0).as_deref(), Some("the host's CPUs, which this test used up"));
+    }
+
+    /// 99 % busy with other processes, while the test's own threads waited for a CPU for 5 % of their time.
+    #[test]
+    fn a_busy_host_is_the_limit_only_where_it_cost_most() {
+        let device = || Limit::new("the device", "It took 92 % of the time.");
+        let of = |delay| weighed(super::host(&host(99.0, 2.0), delay), 92.0, device());
+        assert!(of(None).what.contains("other processes kept busy"));
+        assert!(of(Some(95.0)).what.contains("other processes kept busy"));
+        let found = of(Some(5.0));
+        assert_eq!(found.what, "the device");
+        let beside = "It took 92 % of the time. The host's CPUs were 99 % busy: 10 % with this test, 89 % with other \
+                      processes. That cost this test 5.0 % of its time (ready to run, without a CPU).";
+        assert_eq!(found.evidence, beside);
+        // What the test itself used up is no matter of weight.
+        assert!(weighed(super::host(&host(99.0, 19.0), Some(1.0)), 92.0, device()).what.contains("used up"));
+        assert_eq!(weighed(super::host(&host(50.0, 2.0), Some(5.0)), 92.0, device()), device());
+    }
+
+    #[test]
+    fn the_time_without_a_cpu_is_that_of_sessions_or_of_threads_whichever_is_more() {
+        let mut record = host(99.0, 2.0);
+        assert_eq!(delayed_pct(&record), None);
+        record.driver.threads_count = 2;
+        record.driver.thread_run_delay_s = Figure::decimal(1.0);
+        assert_eq!(delayed_pct(&record), Some(5.0));
+        record.instance.time_model.db_time_us = Figure::decimal(40e6);
+        record.instance.time_model.run_queue_us = Figure::decimal(10e6);
+        assert_eq!(delayed_pct(&record), Some(25.0));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The figures of an instance's statistics, of the load generator, and of everything that no other part has.
 
+use crate::rules;
+use crate::waits::is_read;
 use assay_measure::plain::slug;
 use assay_measure::record::metric::{Better, Counted, Group, lower, of_key, plain};
 use assay_measure::record::{EventRow, Figure, LoadRow, Metric, Record};
@@ -71,8 +73,21 @@ fn finer(record: &Record, row: &LoadRow) -> Option<Figure> {
 }
 
 /// The events that a single read of a block waits for, by the names of engines and versions.
-pub(super) const READ_EVENTS: [&str; 3] =
-    ["db file sequential read", "cell single block physical read", "db file parallel read"];
+const READ_EVENTS: [&str; 3] = ["db file sequential read", "cell single block physical read", "db file parallel read"];
+
+/// The event that speaks for the reads: the one with the most waits, of a read of a block in a run of ours, of any read in an
+/// import; and its share of the waits for reads, %.
+pub(super) fn of_reads(record: &Record) -> Option<(&EventRow, f64)> {
+    let is_import = record.import.is_some();
+    let is_one = |event: &EventRow| {
+        READ_EVENTS.contains(&event.name.as_str()) || is_import && is_read(event) && event.name.contains(" read")
+    };
+    let waits = |event: &EventRow| event.count.value().unwrap_or(0.0);
+    let reads = || rules::foreground(record, is_one).filter(|event| waits(event) > 0.0);
+    let all: f64 = reads().map(waits).sum();
+    let most = reads().reduce(|most, event| if waits(event) > waits(most) { event } else { most })?;
+    Some((most, 100.0 * waits(most) / all))
+}
 
 fn primary(record: &Record) -> Vec<Metric> {
     let mut all = Vec::new();
@@ -88,9 +103,7 @@ fn primary(record: &Record) -> Vec<Metric> {
             });
         }
     }
-    let read =
-        READ_EVENTS.iter().find_map(|name| foreground(record, name).filter(|event| event.count.value() > Some(0.0)));
-    if let Some(event) = read {
+    if let Some((event, _)) = of_reads(record) {
         for (suffix, figure) in [("avg", &event.us_avg), ("p50", &event.us_p50), ("p99", &event.us_p99)] {
             let name = format!("{} {suffix}", event.name);
             let key = format!("read_us_{suffix}");
@@ -103,11 +116,6 @@ fn primary(record: &Record) -> Vec<Metric> {
         all.push(lower(Group::Primary, "cpu_us_per_op", "DB CPU per operation", &value));
     }
     all
-}
-
-fn foreground<'a>(record: &'a Record, name: &str) -> Option<&'a EventRow> {
-    let mut events = record.instance.events.iter();
-    events.find(|event| event.actor == "foreground" && event.name == name)
 }
 
 /// The unit of a rate of things counted in `unit`.

@@ -1,6 +1,6 @@
 //! The first things to know of a workload: what ran, its rates, the slow ones, whether it was steady.
 
-use super::figures::READ_EVENTS;
+use super::figures::of_reads;
 use super::{limit, printed_figures};
 use crate::rules::setting;
 use assay_measure::histogram::Histogram;
@@ -181,9 +181,14 @@ fn p99(record: &Record) -> HeadlineLine {
         }
     }
     let op = Latency::of(&all).us_p99;
-    let average = metric("read_us_avg").value().map_or_else(String::new, |average| {
-        let (average, slow) = (short(average), slow_reads(record));
-        format!("; reads took {average} us on average, {slow}")
+    let average = metric("read_us_avg").value().zip(of_reads(record)).map_or_else(String::new, |(average, (event, pct))| {
+        let (average, slow) = (short(average), slow_reads(event));
+        let who = if pct >= NEARLY_ALL_PCT {
+            "reads".to_owned()
+        } else {
+            format!("{} ({} % of the waits for reads)", event.name, short(pct))
+        };
+        format!("; {who} took {average} us on average, {slow}")
     });
     let of_read = metric("read_us_p99");
     let mut told = vec![HeadlineFigure::new(&op, from), HeadlineFigure::new(&of_read, "us per single read (engine)")];
@@ -198,13 +203,14 @@ fn p99(record: &Record) -> HeadlineLine {
     HeadlineLine { glue: "; ", ..HeadlineLine::of("p99 at that rate", told, &otherwise) }
 }
 
-/// What is known of the slow ones of single reads: the bucket that 99 % of them end in or before.
-fn slow_reads(record: &Record) -> String {
+/// From this share of the waits for reads on one event speaks for all of them, %.
+const NEARLY_ALL_PCT: f64 = 95.0;
+
+/// What is known of the slow ones of an event: the bucket that 99 % of them end in or before.
+fn slow_reads(event: &EventRow) -> String {
     /// Reports close their histograms with a bucket that has no upper bound.
     const OPEN_US: f64 = 1e9;
-    let of_reads = |event: &&EventRow| READ_EVENTS.contains(&event.name.as_str()) && event.actor == "foreground";
-    let mut events = record.instance.events.iter();
-    let buckets = events.find(of_reads).map_or(&[][..], |event| &event.hist_us);
+    let buckets = &event.hist_us;
     let all: u64 = buckets.iter().sum();
     let mut below = 0;
     let holds = |n: &u64| {

@@ -1,8 +1,9 @@
 //! What kept a workload from doing more: the host, a limit somebody set, the load asked for, or what its sessions waited for.
 //!
-//! The order is fixed. A load that was asked for and done is no limit of the platform. Whoever has no CPU waits for everything
-//! longer, so the host comes next; a limit somebody set comes before what it makes slow. Only then the largest share of the
-//! sessions' time tells.
+//! What took the sessions' time decides. A load that was asked for and done is no limit of the platform; a limit somebody set that
+//! the run itself reached comes before what it makes slow. Then the largest share of the sessions' time tells, by class of wait,
+//! on a CPU, or ready to run without one: a busy host is told beside it with what it cost, and comes first only where that is
+//! the largest share. A share that has no name in an import is no limit, and neither is a smaller one beside it.
 
 use crate::rules;
 use crate::waits::{is_lock, is_log, is_read, is_writer};
@@ -20,33 +21,47 @@ const THREADS_BUSY_PCT: f64 = 85.0;
 const LEAST_PCT: f64 = 30.0;
 /// From here on most of the server's reads came from memory, %.
 const PAGE_CACHE_PCT: f64 = 50.0;
+/// Who had no CPU for more of the time than this was held up by the host, whatever limit it reached, %.
+const HALF_PCT: f64 = 50.0;
 
 /// The limit of a run of a workload, or of what another tool says of one.
 pub(super) fn of(record: &Record) -> Limit {
-    let host = cpu::limit(record);
+    let host = cpu::host(record, cpu::delayed_pct(record));
     if let Some(limit) = asked(record) {
         // A rate that was kept says nothing of what else the host did meanwhile.
         return Limit {
-            evidence: [limit.evidence, host.map_or_else(String::new, |host| host.evidence)]
+            evidence: [limit.evidence, host.map_or_else(String::new, |host| host.limit.evidence)]
                 .join(" ")
                 .trim_end()
                 .to_owned(),
             ..limit
         };
     }
-    if let Some(limit) = host {
-        return limit;
-    }
     if let Some(cap) = record.advice.iter().find(|advice| advice.id == "R12") {
-        return Limit::new("a limit set on the device", cap.text.clone());
+        let limit = Limit::new("a limit set on the device", cap.text.clone());
+        let cost = host.as_ref().and_then(|host| host.cost_pct).unwrap_or(0.0);
+        return match host {
+            Some(host) if cost >= HALF_PCT => host.limit,
+            Some(host) => host.beside(limit),
+            None => limit,
+        };
     }
     let Some(shares) = shares(record) else {
-        return Limit::unknown("the time of the sessions is unknown");
+        return host.map_or_else(|| Limit::unknown("the time of the sessions is unknown"), |host| host.limit);
     };
     let Some(most) = shares.iter().max_by(|a, b| a.pct.total_cmp(&b.pct)) else {
         return Limit::unknown("the sessions took no time");
     };
-    if let Some(limit) = hardly_any(record) {
+    // Who has the CPUs decides where they are what the sessions spend their time on.
+    if let Some(host) = host.clone().filter(|_| most.name == on_cpu_words(record)) {
+        return host.limit;
+    }
+    cpu::weighed(host, most.pct, largest_share(record, &shares, most))
+}
+
+/// The limit by the share that is the largest.
+fn largest_share(record: &Record, shares: &[Share], most: &Share) -> Limit {
+    if let Some(limit) = hardly_any(record).or_else(|| without_name(record, shares, most)) {
         return limit;
     }
     if most.pct < LEAST_PCT {
@@ -54,6 +69,25 @@ pub(super) fn of(record: &Record) -> Limit {
         return Limit::new("nothing in particular", evidence);
     }
     (most.told)(record, most)
+}
+
+/// Of an import that prints only some waits: what has no name is more than any share that has one.
+fn without_name(record: &Record, shares: &[Share], most: &Share) -> Option<Limit> {
+    record.import.as_ref()?;
+    let named: f64 = shares.iter().map(|share| share.pct).sum();
+    let unnamed = 100.0 - named;
+    (unnamed > most.pct).then(|| {
+        let is_known = |share: &&Share| share.pct > 0.0;
+        let known = shares.iter().filter(is_known).map(|share| format!("{} % is {}", fixed(share.pct, 0), share.name));
+        let known: Vec<String> = known.collect();
+        let waits = record.instance.events.iter().filter(|event| event.actor == "foreground");
+        let no_wait = if waits.count() == 0 { "; no wait was printed" } else { "" };
+        let told = match known.as_slice() {
+            [] => String::new(),
+            all => format!("{} of the sessions' time{no_wait}, ", all.join(", ")),
+        };
+        Limit::unknown(&format!("{told}{} % has no name", fixed(unnamed, 0)))
+    })
 }
 
 /// An imported instance whose sessions were almost always idle: what they waited for then limits nothing.
@@ -103,34 +137,67 @@ fn asked(record: &Record) -> Option<Limit> {
 }
 
 /// What sessions spend their time on.
+#[derive(Debug)]
 struct Share {
     name: &'static str,
     pct: f64,
     told: fn(&Record, &Share) -> Limit,
 }
 
-/// A sort of wait: its name, whether an event is one, and what is said where it is the limit.
-type Sort = (&'static str, fn(&EventRow) -> bool, fn(&Record, &Share) -> Limit);
+/// A sort of wait: its name, whether an event is one, the classes whose other waits are of it, and what is said where it is
+/// the limit.
+type Sort = (&'static str, fn(&EventRow) -> bool, &'static [&'static str], fn(&Record, &Share) -> Limit);
 
-const SORTS: [Sort; 6] = [
-    ("waiting for reads", is_read, reads),
-    ("waiting for the log", is_log, log),
-    ("waiting for other sessions", is_lock, locks),
-    ("waiting for a free buffer", is_writer, writer),
-    ("waiting for the network", |event| event.class == "Network", network),
-    ("waiting for other instances of the cluster", |event| event.class == "Cluster", cluster),
+const SORTS: [Sort; 11] = [
+    ("waiting for reads", is_read, &["User I/O"], reads),
+    ("waiting for the log", is_log, &["Commit"], log),
+    ("waiting for other sessions", is_lock, &["Concurrency", "Application"], locks),
+    ("waiting for a free buffer", is_writer, &[], writer),
+    ("waiting for the network", |event| event.class == "Network", &["Network"], network),
+    ("waiting for other instances of the cluster", |event| event.class == "Cluster", &["Cluster"], cluster),
+    (SCHEDULED, |event| event.class == "Scheduler", &["Scheduler"], scheduler),
+    ("waiting for the instance's own I/O", |event| event.class == "System I/O" && !is_log(event), &["System I/O"], |r, share| {
+        of_class(r, share, "the instance's own I/O (wait class System I/O)", "System I/O")
+    }),
+    ("waiting for an administrator's work", |event| event.class == "Administrative", &["Administrative"], |r, share| {
+        of_class(r, share, "work of an administrator (wait class Administrative)", "Administrative")
+    }),
+    (
+        "waiting for what a setting limits",
+        |event| event.class == "Configuration" && !is_writer(event) && !is_log(event),
+        &["Configuration"],
+        |r, share| of_class(r, share, "a setting of the instance (wait class Configuration)", "Configuration"),
+    ),
+    (
+        "waiting for something else",
+        |event| ["Other", "Queueing"].contains(&event.class.as_str()) && !is_lock(event) && !is_log(event),
+        &["Other", "Queueing"],
+        |r, share| of_class(r, share, "waits of the class Other", "Other"),
+    ),
 ];
 
-/// Shares of DB time, CPU first; `None` where no DB time is known.
+/// What sessions wait for that the resource manager keeps off the CPU.
+const SCHEDULED: &str = "waiting for the resource manager";
+
+/// Shares of DB time, CPU first; `None` where nothing is known of it. What a table of classes has beyond the events that are printed
+/// counts too.
 fn shares(record: &Record) -> Option<Vec<Share>> {
-    let (on_cpu, _) = rules::on_cpu(record).ok()??;
-    let mut all = vec![Share { name: on_cpu_words(record), pct: on_cpu, told: cpu_time }];
-    for (name, is_it, told) in SORTS {
-        let pct = rules::share(record, is_it).ok()?;
+    let on_cpu = cpu_pct(record);
+    let mut all = Vec::new();
+    all.extend(on_cpu.map(|pct| Share { name: on_cpu_words(record), pct, told: cpu_time }));
+    let of_events = |is_it: fn(&EventRow) -> bool| -> f64 {
+        rules::foreground(record, is_it).filter_map(|event| event.db_time_pct.value()).sum()
+    };
+    let free = (100.0 - on_cpu.unwrap_or(0.0) - of_events(|event| event.class != "Idle")).max(0.0);
+    for (name, is_it, classes, told) in SORTS {
+        let pct = of_events(is_it) + classes.iter().map(|class| beyond(record, class)).sum::<f64>().min(free);
         all.push(Share { name, pct, told });
     }
-    if has_all_classes(record) {
-        let waited = rules::share(record, |event| event.class != "Idle").ok()?;
+    if on_cpu.is_none() && all.iter().all(|share| share.pct <= 0.0) {
+        return None;
+    }
+    if let Some(on_cpu) = on_cpu.filter(|_| has_all_classes(record)) {
+        let waited: f64 = all.iter().skip(1).map(|share| share.pct).sum();
         all.push(Share {
             name: "neither on a CPU nor in a wait that is printed",
             pct: 100.0 - on_cpu - waited,
@@ -138,6 +205,25 @@ fn shares(record: &Record) -> Option<Vec<Share>> {
         });
     }
     Some(all)
+}
+
+/// Share of DB time of a class of waits that no event of it has.
+fn beyond(record: &Record, class: &str) -> f64 {
+    let row = record.instance.wait_classes.iter().find(|row| row.class == class);
+    let Some(pct) = row.filter(|_| record.import.is_some()).and_then(|row| row.db_time_pct.value()) else {
+        return 0.0;
+    };
+    let of_events = rules::foreground(record, |event| event.class == class);
+    (pct - of_events.filter_map(|event| event.db_time_pct.value()).sum::<f64>()).max(0.0)
+}
+
+/// Share of DB time on or waiting for a CPU, as the times say or as the row of the top events does.
+fn cpu_pct(record: &Record) -> Option<f64> {
+    let by_times = rules::on_cpu(record).ok().flatten().map(|(pct, _)| pct);
+    by_times.or_else(|| {
+        let mut values = record.import.as_ref()?.values.iter();
+        values.find(|value| value.key == "db_cpu_db_time_pct" && value.scope.is_empty())?.value.value()
+    })
 }
 
 /// Whether an import prints the foreground's waits by class, so that its events are not only the first few.
@@ -155,7 +241,7 @@ fn on_cpu_words(record: &Record) -> &'static str {
 }
 
 /// The event of a sort with most time.
-fn largest(record: &Record, is_it: fn(&EventRow) -> bool) -> Option<&EventRow> {
+fn largest(record: &Record, is_it: impl Fn(&EventRow) -> bool) -> Option<&EventRow> {
     let pct = |event: &&EventRow| event.db_time_pct.value().unwrap_or(0.0);
     let events = rules::foreground(record, is_it);
     events.max_by(|a, b| pct(a).total_cmp(&pct(b)))
@@ -175,8 +261,13 @@ fn told(event: &EventRow) -> String {
     format!("{} is {} % of the sessions' time{each}.", event.name, fixed(pct, 0))
 }
 
-fn reads(record: &Record, _: &Share) -> Limit {
-    let event = largest(record, is_read).map_or_else(String::new, told);
+/// The dearest event of a sort, or its share alone.
+fn told_of(record: &Record, share: &Share, is_it: impl Fn(&EventRow) -> bool) -> String {
+    largest(record, is_it).map_or_else(|| format!("{} % of the sessions' time is {}.", fixed(share.pct, 0), share.name), told)
+}
+
+fn reads(record: &Record, share: &Share) -> Limit {
+    let event = told_of(record, share, is_read);
     let sources = record.instance.reads.as_ref();
     let cached = sources.and_then(|reads| reads.page_cache_pct.value());
     if let Some(pct) = cached.filter(|pct| *pct >= PAGE_CACHE_PCT) {
@@ -188,6 +279,7 @@ fn reads(record: &Record, _: &Share) -> Limit {
             ),
         );
     }
+    let event = format!("{event}{}", in_device(record));
     let room = cache_share(record)
         .map_or_else(String::new, |pct| format!(" The cache holds {} % of the blocks in use.", fixed(pct, 0)));
     let depth = |disk: &DiskRow| disk.queue_mean_count.value().unwrap_or(0.0);
@@ -210,6 +302,18 @@ fn reads(record: &Record, _: &Share) -> Limit {
     Limit::new(what, format!("{event}{in_flight}{room}"))
 }
 
+/// How much of a read was the device's own time, where both are known.
+fn in_device(record: &Record) -> String {
+    let known = record.instance.layers.iter().find_map(|row| {
+        let engine = row.engine.latency.us_avg.value().filter(|_| row.request.contains("read"))?;
+        let device = row.device.latency.us_avg.value().filter(|us| *us > 0.0 && *us <= engine)?;
+        Some((engine, device))
+    });
+    known.map_or_else(String::new, |(engine, device)| {
+        format!(" The device itself took {} us of {} us.", short(device), short(engine))
+    })
+}
+
 /// How much of what the sessions use the cache can hold, %, where that is less than all.
 fn cache_share(record: &Record) -> Option<f64> {
     let cache = record.checks.cache_blocks.value()?;
@@ -217,9 +321,9 @@ fn cache_share(record: &Record) -> Option<f64> {
     Some(100.0 * cache / active).filter(|pct| *pct < 100.0)
 }
 
-fn log(record: &Record, _: &Share) -> Limit {
+fn log(record: &Record, share: &Share) -> Limit {
     let event = largest(record, is_log);
-    let text = event.map_or_else(String::new, told);
+    let text = told_of(record, share, is_log);
     if event.is_some_and(|event| event.name.starts_with("log file switch")) {
         Limit::new(
             "the size of the redo log files",
@@ -230,43 +334,72 @@ fn log(record: &Record, _: &Share) -> Limit {
     }
 }
 
-fn locks(record: &Record, _: &Share) -> Limit {
-    let event = largest(record, is_lock).map_or_else(String::new, told);
+fn locks(record: &Record, share: &Share) -> Limit {
+    let event = told_of(record, share, is_lock);
     Limit::new("other sessions: they use the same blocks or rows", event)
 }
 
-fn writer(record: &Record, _: &Share) -> Limit {
-    let event = largest(record, is_writer).map_or_else(String::new, told);
+fn writer(record: &Record, share: &Share) -> Limit {
+    let event = told_of(record, share, is_writer);
     Limit::new("the writers: sessions wait until a changed block is written", event)
 }
 
-fn cluster(record: &Record, _: &Share) -> Limit {
-    let event = largest(record, |event| event.class == "Cluster").map_or_else(String::new, told);
+fn cluster(record: &Record, share: &Share) -> Limit {
+    let event = told_of(record, share, |event| event.class == "Cluster");
     Limit::new("other instances of the cluster: sessions wait for their blocks", event)
 }
 
-/// What of DB time is neither CPU nor a wait: Oracle counts so who is ready to run and has no CPU.
+/// What of DB time is neither CPU nor a wait: on a host without a free CPU Oracle counts so who is ready to run.
 fn unattributed(record: &Record, share: &Share) -> Limit {
     let busy = record.os.cpu_pct.get("busy").and_then(Figure::value);
-    let busy =
-        busy.map_or_else(String::new, |pct| format!("; the host's CPUs were busy {} % of the time", fixed(pct, 0)));
-    Limit::new(
-        "time without a name, mostly that of sessions that are ready to run and have no CPU",
-        format!(
-            "{} % of the sessions' time is neither CPU time nor a wait that is printed{busy}. A limit on CPUs (a resource \
-             plan, a virtual machine) makes such time on a host that is not busy.",
-            fixed(share.pct, 0)
+    let told = format!("{} % of the sessions' time is neither CPU time nor a wait that is printed", fixed(share.pct, 0));
+    match busy {
+        Some(pct) if pct >= cpu::BUSY_PCT => Limit::new(
+            "time without a name, mostly that of sessions that are ready to run and have no CPU",
+            format!("{told}; the host's CPUs were busy {} % of the time.", fixed(pct, 0)),
         ),
+        _ => {
+            let busy = busy.map_or_else(String::new, |pct| {
+                format!("; the host's CPUs were busy {} % of the time, so it had some left", fixed(pct, 0))
+            });
+            Limit::new(
+                "time without a name",
+                format!("{told}{busy}. A limit on CPUs (a resource plan, a virtual machine) can make such time."),
+            )
+        }
+    }
+}
+
+/// The resource manager, with the CPU time that it leaves.
+fn scheduler(record: &Record, share: &Share) -> Limit {
+    let event = told_of(record, share, |event| event.class == "Scheduler");
+    let cpu = cpu_pct(record).map_or_else(String::new, |pct| format!(" {} % is {}.", fixed(pct, 0), on_cpu_words(record)));
+    Limit::new(
+        "the resource manager: it keeps sessions off the CPU",
+        format!("{event}{cpu}"),
     )
 }
 
+/// A class of waits that has one sentence.
+fn of_class(record: &Record, share: &Share, what: &str, class: &str) -> Limit {
+    Limit::new(what, told_of(record, share, |event| event.class == class))
+}
+
 fn network(record: &Record, share: &Share) -> Limit {
-    let event = largest(record, |event| event.class == "Network");
-    let otherwise = || format!("{} % of the sessions' time.", fixed(share.pct, 0));
-    Limit::new("the network or the load generator", event.map_or_else(otherwise, told))
+    Limit::new("the network or the load generator", told_of(record, share, |event| event.class == "Network"))
 }
 
 fn cpu_time(record: &Record, share: &Share) -> Limit {
+    /// From here on what the resource manager withheld is told with what it gave, % of the sessions' time.
+    const WITHHELD_PCT: f64 = 10.0;
+    let scheduled = largest(record, |event| event.class == "Scheduler");
+    let withheld = scheduled.and_then(|event| Some((event, event.db_time_pct.value()?)));
+    if let Some((event, _)) = withheld.filter(|(_, pct)| *pct >= WITHHELD_PCT) {
+        return Limit::new(
+            "CPU and the resource manager's limit on it",
+            format!("{} % of the sessions' time is spent {}. {}", fixed(share.pct, 0), share.name, told(event)),
+        );
+    }
     let said = format!("{} % of the sessions' time is spent {}", fixed(share.pct, 0), share.name);
     let sessions = record.run.sessions;
     let cpus = record.os.cpus_count.value().unwrap_or(0.0);

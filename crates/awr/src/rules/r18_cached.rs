@@ -18,7 +18,7 @@ pub(super) const RULE: Rule = Rule {
     },
     why: "A test of storage that hardly reads says little of it.",
     what_to_do: "Make the cache smaller or the data larger for a test of storage.",
-    cannot_judge_when: "DB time of an import is n/a.",
+    cannot_judge_when: "DB time of an import is n/a, or most of its reads were direct.",
     source: "Published load tests of the method: 7.6 % with data 16 times the cache.",
 };
 
@@ -35,6 +35,11 @@ pub(super) fn judge(record: &Record) -> RuleResult {
     // A report of a database at work is no test of storage, and its hits need no advice.
     if record.import.is_some() && share(record, |event| event.class == "User I/O")? < OF_STORAGE_PCT {
         return Ok(None);
+    }
+    // Direct reads pass the cache by, and are in no hit ratio.
+    let direct = stat(record, "physical_reads_direct_blocks").unwrap_or(0.0);
+    if record.import.is_some() && direct > stat(record, "physical_reads_cache_blocks").unwrap_or(0.0) {
+        return Err(Missing("Buffer Hit: most reads were direct and not of the cache".to_owned()));
     }
     let evidence = [("buffer_hit_pct", pct)];
     let cache = match (&record.instance.reads, &record.import) {

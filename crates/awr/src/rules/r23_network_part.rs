@@ -11,8 +11,8 @@ pub(super) const RULE: Rule = Rule {
     fires_when: || {
         format!("The remote call without its disk write takes at least {THRESHOLD} % of the call; high from twice that")
     },
-    why: "A faster disk on the remote side would not help much.",
-    what_to_do: "Improve the network (distance, switches, socket buffers, interrupts) before you buy a faster disk for the remote side.",
+    why: "Whichever part is larger is the one to improve first.",
+    what_to_do: "Improve the larger part first: the network (distance, switches, socket buffers, interrupts) or the remote side's disk.",
     cannot_judge_when: "The call or its disk write is n/a.",
     source: "Published load tests: 0.644 ms of 2.532 ms.",
 };
@@ -38,8 +38,13 @@ pub(super) fn judge(record: &Record) -> RuleResult {
         fixed(call, 0),
         fixed(disk, 0)
     );
+    let first = if network > disk {
+        "Improve the network (distance, switches, socket buffers, interrupts) before you buy a faster disk for the remote side."
+    } else {
+        "The disk write is the larger part: a faster disk on the remote side helps more than a faster network."
+    };
     let evidence = [("network_pct", pct), ("network_us", network), ("disk_us", disk)];
-    fired(&RULE, pct, THRESHOLD, text, &evidence)
+    fired(&RULE, pct, THRESHOLD, format!("{text} {first}"), &evidence)
 }
 
 /// The value of a key that an import read of the whole test. Those of its seconds have a scope.

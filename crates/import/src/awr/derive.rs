@@ -6,6 +6,7 @@ use super::Reader;
 use crate::draft::Draft;
 use assay_measure::plain::slug;
 use assay_measure::record::{Figure, LoadRow, Record};
+use assay_measure::units::fixed;
 
 /// Fills in what follows, once everything was read.
 pub(super) fn all(reader: &mut Reader<'_>) {
@@ -21,6 +22,9 @@ pub(super) fn all(reader: &mut Reader<'_>) {
     shares(&mut draft.record);
     finer_averages(draft);
     averages(&mut draft.record);
+    if !reader.is_assay {
+        rounded_away(draft);
+    }
     by_time(draft);
     cpu(&mut draft.record);
     since_startup(draft);
@@ -277,6 +281,34 @@ fn finer_averages(draft: &mut Draft) {
         if error < of_avg && (value - printed).abs() <= of_avg + error {
             draft.displaced(&actor, &key("us_avg"));
             draft.record.instance.events[i].us_avg = Figure::decimal(value);
+        }
+    }
+}
+
+/// An average of which rounding may have left no digit is none: `0 ms` is less than half a millisecond, and 1 s over 121,513 waits
+/// is between 4 and 12 us each. What was printed stays in the list.
+fn rounded_away(draft: &mut Draft) {
+    /// What rounding may be of a figure that still says something.
+    const MOST: f64 = 0.34;
+    for i in 0..draft.record.instance.events.len() {
+        let event = &draft.record.instance.events[i];
+        let (stem, actor) = (slug(&event.name), event.actor.clone());
+        let key = |what: &str| format!("{stem}_{what}");
+        let (Some(us), Some(waits)) = (event.us_avg.value(), event.count.value().filter(|waits| *waits > 0.0)) else {
+            continue;
+        };
+        let off = |what: &str| draft.rounding(&actor, &key(what));
+        let printed = draft.number(&actor, &key("us_avg")).filter(|printed| *printed == us);
+        let error = match (printed, off("us_avg"), off("total_us")) {
+            (Some(_), Some(error), _) => error,
+            (_, _, Some(of_total)) => of_total / waits,
+            _ => continue,
+        };
+        if error > MOST * us {
+            let (low, high) = ((us - error).max(0.0), us + error);
+            let why = format!("between {} and {} us: rounded too coarsely", fixed(low, 0), fixed(high, 0));
+            draft.displaced(&actor, &key("us_avg"));
+            draft.record.instance.events[i].us_avg = Figure::na(&why);
         }
     }
 }

@@ -97,7 +97,7 @@ impl Figures {
             share: cell(columns.share).and_then(number::measure),
             is_of_calls: columns.is_of_calls,
             is_idle: cell(columns.waits).is_some() && cell(columns.share).is_none(),
-            class: cell(columns.class).unwrap_or_default().to_owned(),
+            class: names::class(cell(columns.class).unwrap_or_default()).to_owned(),
         }
     }
 }

@@ -31,15 +31,21 @@ pub(super) fn read(reader: &mut Reader<'_>, lines: &[Line]) {
             db_time(reader, line);
         } else if is_cache_size(text) {
             cache_sizes(reader, line);
+        } else if text.starts_with("Host") && text.contains("Num CPUs:") {
+            host_line(reader, line);
         } else if i > 0 {
             // Statspack draws part of its rulers otherwise.
             let ruler = line.text.replace('~', "-");
             let titles = &lines[i - 1].text;
-            let of_head = ["DB Name", "DB Id", "Instance ", "Host Name", "Database "];
+            let of_head = ["DB Name", "DB Id", "Instance ", "Host Name", "Database ", "Container DB Id"];
             if !is_ruler(&ruler) {
                 continue;
             }
-            if titles.contains("Snap Id") {
+            if let Some(host) = host_of_statspack(&lines[..i], &ruler) {
+                if let Some(row) = lines.get(i + 1).and_then(|line| host.texts(line)) {
+                    facts(reader, &host, &row);
+                }
+            } else if titles.contains("Snap Id") {
                 snapshots = Some(Ruler::new(&ruler, &[titles]));
             } else if of_head.iter().any(|own| titles.starts_with(own)) {
                 identity(reader, &ruler, titles, lines.get(i + 1));
@@ -80,6 +86,40 @@ fn is_of_facts(ruler: &Ruler) -> bool {
     ["snap time", "begin", "end"].iter().all(|moment| ruler.titled(moment).is_none())
 }
 
+/// The columns of Statspack's table of the host, whose first has no title, by their order: mail wraps the titles, and `Host Name` stands over
+/// two columns.
+fn host_of_statspack(above: &[Line], ruler: &str) -> Option<Ruler> {
+    const TITLES: [&str; 7] = ["", "host name", "platform", "cpus", "cores", "sockets", "memory (gb)"];
+    let titles = above.iter().rev().take_while(|line| !line.text.is_empty()).take(2).map(|line| line.text.as_str());
+    let titles: Vec<&str> = titles.collect();
+    let has = |word: &str| titles.iter().any(|line| line.contains(word));
+    let mut found = Ruler::new(ruler, &[]);
+    if found.columns.len() != TITLES.len() || !(has("Host") && has("Sockets")) {
+        return None;
+    }
+    for (column, title) in found.columns.iter_mut().zip(TITLES) {
+        title.clone_into(&mut column.title);
+    }
+    Some(found)
+}
+
+/// `Host  Name:   db1    Num CPUs:    2        Phys Memory (MB):    2,048` of Statspack 10.1 and before.
+fn host_line(reader: &mut Reader<'_>, line: &Line) {
+    let behind = |label: &str| {
+        let rest = line.text.split_once(label)?.1;
+        rest.split_whitespace().next().filter(|word| !word.ends_with(':'))
+    };
+    if let Some(printed) = behind("Num CPUs:").and_then(number::count) {
+        let reading = Reading::new(line.at, "cpus_count", printed).name("CPUs").again();
+        put!(reader.draft, reading, os.cpus_count);
+    }
+    for (label, name) in [(" Name:", "host_name"), ("Memory (MB):", "memory_mb")] {
+        if let Some(value) = behind(label) {
+            reader.draft.record.host.facts.push(Fact { name: name.to_owned(), value: value.to_owned() });
+        }
+    }
+}
+
 /// A table of one row of facts.
 fn identity(reader: &mut Reader<'_>, ruler: &str, titles: &str, row: Option<&Line>) {
     let Some(line) = row else {
@@ -107,7 +147,7 @@ fn facts(reader: &mut Reader<'_>, ruler: &Ruler, row: &Row) {
             "release" => reader.release.clone_from(cell),
             _ => {}
         }
-        let is_host = ["host name", "platform", "cpus", "cores", "sockets", "memory(gb)", "memory (gb)"];
+        let is_host = ["host", "host name", "platform", "cpus", "cores", "sockets", "memory(gb)", "memory (gb)"];
         let record = &mut reader.draft.record;
         let facts = if is_host.contains(&column.title.as_str()) {
             &mut record.host.facts
@@ -244,6 +284,10 @@ fn db_time(reader: &mut Reader<'_>, line: &Line) {
         let reading = Reading::new(line.at, "db_time_us", printed.scaled(1e6));
         put!(reader.draft, reading.name("DB Time").again(), instance.time_model.db_time_us);
     }
+    if let Some(printed) = seconds(line, "DB CPU:") {
+        let reading = Reading::new(line.at, "db_cpu_us", printed.scaled(1e6));
+        put!(reader.draft, reading.name("DB CPU").again(), instance.time_model.db_cpu_us);
+    }
 }
 
 /// Sizes of memory at the start, and of a block.
@@ -272,6 +316,23 @@ fn cache_sizes(reader: &mut Reader<'_>, line: &Line) {
             let reading = Reading::new(line.at, fact, size);
             reader.draft.alone(reading.name(label.trim_end_matches(':')).again());
         }
+    }
+}
+
+/// `Parameters modified by this container`: each under its name with the container's, for the root has one of the same name.
+pub(super) fn of_container(reader: &mut Reader<'_>, part: &Part<'_>) {
+    let facts = &reader.draft.record.plan.engine_facts;
+    let header = facts.iter().find(|fact| fact.name == "container_name").map(|fact| fact.value.clone());
+    let below = || {
+        let tables = part.tables(NO_NUMBERS, 2);
+        let mut cells = tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.cells);
+        cells.find_map(|cell| Some(cell.trim().strip_prefix("PDB:")?.trim().to_owned()))
+    };
+    let container = header.or_else(below).unwrap_or_else(|| "this container".to_owned());
+    let before = reader.draft.record.plan.settings.len();
+    parameters(reader, part);
+    for setting in &mut reader.draft.record.plan.settings[before..] {
+        setting.name = format!("{} ({container})", setting.name);
     }
 }
 

@@ -348,6 +348,15 @@ fn entity(name: &str) -> Option<char> {
 }
 
 impl Grid {
+    /// Of rows of cells, each with its line and whether it holds titles.
+    pub(super) fn of_cells(line: u64, rows: Vec<(u64, bool, Vec<String>)>) -> Self {
+        let rows = rows.into_iter().take(ROWS_MAX).map(|(line, is_title, cells)| GridRow {
+            line,
+            cells: cells.into_iter().map(|text| Cell { text, is_title, span: 1 }).collect(),
+        });
+        Self { summary: String::new(), line, rows: rows.collect() }
+    }
+
     /// Its first line.
     pub(super) fn at(&self, file: u64) -> At {
         At { file, line: self.line }

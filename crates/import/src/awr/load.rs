@@ -43,6 +43,17 @@ fn label(printed: &str) -> (&str, &'static str) {
     known.map_or((printed, "count"), |(name, unit, _)| (*name, *unit))
 }
 
+/// Whether a line is a row of a load profile that is known.
+pub(super) fn is_row(line: &str) -> bool {
+    let Some((name, rest)) = line.split_once(':') else {
+        return false;
+    };
+    let name = name.trim();
+    let is = |known: &str| known.eq_ignore_ascii_case(name);
+    let is_known = LABELS.iter().any(|(label, _, aliases)| is(label) || aliases.iter().any(|alias| is(alias)));
+    is_known && rest.split_whitespace().next().is_some_and(|word| crate::number::measure(word).is_some())
+}
+
 /// What a column holds.
 #[derive(Clone, Copy, PartialEq)]
 enum Per {

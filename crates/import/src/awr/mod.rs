@@ -6,6 +6,7 @@
 //! sections and is read by the same readers.
 
 mod activity;
+mod cells;
 mod derive;
 mod events;
 mod global;
@@ -41,6 +42,13 @@ struct Section {
     /// Without the words that all begin with; empty if the heading alone identifies it.
     summary: &'static str,
     read: Read,
+}
+
+impl Section {
+    /// Its title as a line that stands at its first.
+    fn title(&self, first: &Line) -> Line {
+        Line { at: first.at, text: self.heading.to_owned(), is_cut: false }
+    }
 }
 
 const fn section(heading: &'static str, with: &'static str, summary: &'static str, read: Read) -> Section {
@@ -90,7 +98,7 @@ const SECTIONS: &[Section] = &[
     section("init.ora Parameters", "", "name and value of init.ora", header::parameters),
     section("Modified Multi-Valued Parameters", "", "", passed_over),
     section("Modified Parameters", "", "name and value of the modified", header::parameters),
-    section("Parameters modified by this container", "", "name and value of the initialization", header::parameters),
+    section("Parameters modified by this container", "", "name and value of the initialization", header::of_container),
     section("Parameters modified by other containers", "", "name and value of database parameters", header::parameters),
 ];
 
@@ -280,13 +288,16 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
         90,
         &[(
             "the title WORKLOAD REPOSITORY report",
-            text.head_begins("WORKLOAD REPOSITORY") || not_a_run(text).is_some(),
+            text.head().iter().any(|line| cells::bare(&line.text).starts_with("WORKLOAD REPOSITORY"))
+                || not_a_run(text).is_some(),
         )],
     );
     let lines = || text.head().iter();
     let has_statistics = lines().filter(|line| activity::is_row(&line.text)).take(2).count() == 2;
     let has_section = lines().any(|line| section_of(&line.text, SECTIONS).is_some());
+    let has_excerpt = || (0..text.head().len()).any(|i| untitled(text.head(), i).is_some());
     whole
+        .or(Confidence::of(55, &[("a table of wait events or rows of a load profile", has_excerpt())]))
         .or(Confidence::of(60, &[("lines of instance statistics", has_statistics)]))
         .or(Confidence::of(70, &[("a section heading such as Load Profile", has_section)]))
 }
@@ -342,11 +353,23 @@ fn read_as(texts: &[Text], draft: &mut Draft, is_assay: bool) {
         release: String::new(),
         path: String::new(),
     };
+    let mut form = "report HTML";
     for text in texts {
         reader.path.clone_from(&text.path);
-        reader.is_html = html::is_html(text);
+        let separator = cells::separator(text);
+        reader.is_html = html::is_html(text) || separator.is_some();
         reader.is_global = is_global(text);
-        if reader.is_html { page(&mut reader, text) } else { sections(&mut reader, text) }
+        match separator.filter(|_| !html::is_html(text)) {
+            Some(separator) => {
+                reader.draft.own_tabs(text.file);
+                let known = reader.sections();
+                let blocks = cells::blocks(text, separator, |line| section_of(line, known).is_some());
+                page(&mut reader, text, blocks);
+                form = if separator == cells::Separator::Tab { "report copied from a browser" } else { "report as Markdown" };
+            }
+            None if reader.is_html => page(&mut reader, text, html::blocks(text)),
+            None => sections(&mut reader, text),
+        }
     }
     activity::finish(&mut reader);
     events::finish(&mut reader);
@@ -356,7 +379,7 @@ fn read_as(texts: &[Text], draft: &mut Draft, is_assay: bool) {
     let is_whole = texts.iter().any(|text| text.head_has("Snap"));
     let format = match (is_assay, reader.is_html, is_whole) {
         (true, ..) => "assay text report",
-        (_, true, _) => "report HTML",
+        (_, true, _) => form,
         (.., true) => "report text",
         (.., false) => "sections of a report",
     };
@@ -380,11 +403,11 @@ impl Reader<'_> {
 }
 
 /// Reads the tables of HTML, each by its summary or what stands above it.
-fn page(reader: &mut Reader<'_>, text: &Text) {
+fn page(reader: &mut Reader<'_>, text: &Text, blocks: Vec<html::Block>) {
     let mut name: Option<Line> = None;
     let mut remarks: Vec<Line> = Vec::new();
     let mut skipped = Skipped::default();
-    for block in html::blocks(text) {
+    for block in blocks {
         let grid = match block {
             html::Block::Name(line) if line.text.starts_with("Back to") => continue,
             html::Block::Name(line) => {
@@ -420,31 +443,62 @@ fn page(reader: &mut Reader<'_>, text: &Text) {
 /// Cuts a text at its headings.
 fn sections(reader: &mut Reader<'_>, text: &Text) {
     let lines = without_pages(&text.lines);
-    let mut open: (Option<&Section>, usize) = (None, 0);
+    let mut open: (Option<&Section>, usize, bool) = (None, 0, false);
     let mut skipped = Skipped::default();
     for i in 0..=lines.len() {
-        let heading = heading(&lines, i, reader);
+        let mut heading = heading(&lines, i, reader);
+        let is_free = open.0.is_none() && !reader.is_assay && !reader.is_global;
+        let excerpt = untitled(&lines, i).filter(|_| heading == Heading::None && is_free);
+        let is_excerpt = excerpt.is_some();
+        if let Some(section) = excerpt {
+            heading = Heading::Known(section);
+        }
         if heading == Heading::None && i < lines.len() {
             continue;
         }
-        let (section, from) = open;
+        let (section, from, has_no_title) = open;
         match section {
-            Some(section) => {
-                let part = Part::of_text(&lines[from], &lines[from + 1..i]);
-                (section.read)(reader, &part);
-            }
+            Some(section) if has_no_title => (section.read)(reader, &Part::of_text(&section.title(&lines[from]), &lines[from..i])),
+            Some(section) => (section.read)(reader, &Part::of_text(&lines[from], &lines[from + 1..i])),
             None => between(reader, &lines[from..i]),
         }
         open = match heading {
-            Heading::Known(section) => (Some(section), i),
+            Heading::Known(section) => (Some(section), i, is_excerpt),
             Heading::Unknown(name) => {
                 skipped.add(&name, lines[i].at.line as usize);
-                (Some(&PASSED_OVER), i)
+                (Some(&PASSED_OVER), i, false)
             }
-            Heading::None => (None, i),
+            Heading::None => (None, i, false),
         };
     }
     skipped.say(reader, text);
+}
+
+/// Sections that people paste without the line that names them; the heading says what their columns are where they have no titles.
+static TOP_EVENTS: Section = section("", "", "", events::top);
+static TITLED_PROFILE: Section = section("Load Profile", "", "", load::read);
+static LOAD_PROFILE: Section =
+    section("Load Profile  Per Second  Per Transaction  Per Exec  Per Call", "", "", load::read);
+
+/// The section that begins with a line without its title: the titles of a table of events, back to a blank line, or two rows
+/// of a load profile.
+fn untitled(lines: &[Line], i: usize) -> Option<&'static Section> {
+    /// Title lines of such a table at most.
+    const TITLES: usize = 3;
+    let line = lines.get(i).filter(|line| !line.text.trim().is_empty())?;
+    if i > 0 && !lines[i - 1].text.trim().is_empty() {
+        return None;
+    }
+    let ruler = lines.iter().skip(i + 1).take(TITLES).position(|line| table::is_ruler(&line.text));
+    if let Some(below) = ruler {
+        let titles = lines[i + below].text.trim();
+        if lines[i..=i + below].iter().any(|line| line.text.contains("Per Second")) {
+            return Some(&TITLED_PROFILE);
+        }
+        return (titles.starts_with("Event ") && titles.contains("Waits")).then_some(&TOP_EVENTS);
+    }
+    let is_row = |line: &Line| load::is_row(&line.text);
+    (is_row(line) && lines.get(i + 1).is_some_and(is_row)).then_some(&LOAD_PROFILE)
 }
 
 /// The lines without the headings that SQL*Plus prints above each page: where a report was selected from a function,
@@ -514,7 +568,8 @@ fn heading(lines: &[Line], i: usize, reader: &Reader<'_>) -> Heading {
     }
     let bare = line.text.trim();
     let next = lines.get(i + 1).map_or("", |line| line.text.trim());
-    let is_underlined = next.starts_with("~~~") && !bare.is_empty();
+    // Statspack draws the first column of some rulers so.
+    let is_underlined = next.starts_with("~~~") && !next.contains("---") && !bare.is_empty();
     if let Some((name, _)) = bare.split_once("DB/Inst:") {
         return Heading::Unknown(name.trim().to_owned());
     }

@@ -106,6 +106,19 @@ const EVENTS: &[(&str, &str)] = &[
     ("enq: CF - contention", "Other"),
 ];
 
+/// Wait classes, as `V$EVENT_NAME` has them.
+const CLASSES: [&str; 13] = [
+    "Administrative", "Application", "Cluster", "Commit", "Concurrency", "Configuration", "Idle", "Network", "Other",
+    "Queueing", "Scheduler", "System I/O", "User I/O",
+];
+
+/// The whole name of a class that a narrow column cut.
+pub(super) fn class(printed: &str) -> &str {
+    const CUT_FROM: usize = 6;
+    let is_it = |class: &&&str| class.starts_with(printed) && printed.len() >= CUT_FROM;
+    CLASSES.iter().find(is_it).copied().unwrap_or(printed)
+}
+
 /// Columns of reports cut names at this many characters and more.
 pub(super) const CUT_FROM: usize = 24;
 
@@ -132,6 +145,17 @@ fn is_kind_of(other: &str, name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::event;
+
+    #[test]
+    fn a_cut_class_is_completed() {
+        assert_eq!(["Schedule", "Concurre", "User I/O", "Commit", "x"].map(super::class), [
+            "Scheduler",
+            "Concurrency",
+            "User I/O",
+            "Commit",
+            "x"
+        ]);
+    }
 
     #[test]
     fn a_cut_name_is_completed_only_where_it_is_unique() {

@@ -82,7 +82,7 @@ impl<'a> Part<'a> {
         let ruler = at.map(|at| {
             let above = self.lines[..at].iter().map(|line| line.text.as_str());
             let titles: Vec<&str> = std::iter::once(self.heading.text.as_str()).chain(above).collect();
-            Ruler::new(&self.lines[at].text.replace('~', "-"), &titles)
+            Ruler::new(&self.lines[at].text.replace('~', "-"), &titles).labelled()
         });
         let titles: Vec<String> = match &ruler {
             Some(ruler) => ruler.columns.iter().map(|c| c.title.clone()).collect(),

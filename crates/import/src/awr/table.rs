@@ -107,6 +107,14 @@ impl Ruler {
         Self { columns }
     }
 
+    /// With a column for the labels where the ruler begins behind them.
+    pub(super) fn labelled(mut self) -> Self {
+        if let Some(first) = self.columns.first().map(|column| column.start).filter(|start| *start > 2) {
+            self.columns.insert(0, Column { title: String::new(), start: 0, end: first - 2 });
+        }
+        self
+    }
+
     /// Index of the column with this title.
     pub(super) fn titled(&self, title: &str) -> Option<usize> {
         self.columns.iter().position(|c| c.title == title)

@@ -1,6 +1,7 @@
 //! AWR and Statspack text: the layouts of versions, fragments, damage.
 
 mod falsified;
+mod field;
 mod gold;
 mod layouts;
 mod pages;

@@ -457,6 +457,9 @@ fn fill_group(draft: &mut Draft, id: u32, group: Option<usize>, printed: &GroupW
     if let Some(seen) = &printed.runtime_s {
         draft.alone(reading(seen, "runtime_s", "run"));
     }
+    if let Some(seen) = &printed.runtime_min_s {
+        draft.alone(reading(seen, "runtime_min_s", "run"));
+    }
     let Some(seen) = &printed.bytes_per_s else {
         return;
     };

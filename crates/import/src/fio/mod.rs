@@ -105,6 +105,8 @@ struct GroupWay {
     bytes_per_s: Option<LocatedNumber>,
     bytes: Option<LocatedNumber>,
     runtime_s: Option<LocatedNumber>,
+    /// Of the clone that ended first.
+    runtime_min_s: Option<LocatedNumber>,
 }
 
 /// One line of `Disk stats`: name, then key, name and value of each figure.

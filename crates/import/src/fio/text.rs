@@ -561,11 +561,14 @@ fn group_way(name: &'static str, at: At, rest: &str) -> GroupWay {
     let bytes = after(rest, "io").and_then(|io| shortened(at, &first(io), table));
     let runtime = after(rest, "run").and_then(|run| run.rsplit('-').next());
     let runtime = runtime.or_else(|| after(rest, "maxt"));
+    let shortest = after(rest, "run").and_then(|run| run.split('-').next());
+    let shortest = shortest.or_else(|| after(rest, "mint"));
     GroupWay {
         way: name,
         bytes_per_s: rate.and_then(|rate| shortened(at, first(rate).strip_suffix("/s")?, table)),
         bytes,
         runtime_s: runtime.and_then(|token| runtime_s(at, token)),
+        runtime_min_s: shortest.map(|token| token.trim_end_matches("msec")).and_then(|ms| runtime_s(at, &format!("{ms}msec"))),
     }
 }
 

@@ -29,6 +29,7 @@ pub(super) fn imported(record: &Record) -> Vec<Identity> {
     counters::counters(&printed, &mut all);
     events(&printed, &mut all);
     classes(&printed, &mut all);
+    foreground(&printed, &mut all);
     rates(&printed, &mut all);
     redundant::identities(&printed, &mut all);
     profile::totals(&printed, &mut all);
@@ -306,6 +307,21 @@ fn histogram(all: &mut Vec<Identity>, event: &EventRow, count: Option<Side>, tot
     );
 }
 
+/// I20: what sessions waited is part of DB time, but for waits that began before the window.
+fn foreground(p: &Printed<'_>, all: &mut Vec<Identity>) {
+    /// Of genuine reports up to 1.3 times DB time: parallel servers, and waits that are counted where they end.
+    const STRADDLING: f64 = 0.5;
+    let is_own = |event: &EventRow| event.actor == "foreground" && !["", "Idle"].contains(&event.class.as_str());
+    let time = p.side(&p.record.instance.time_model.db_time_us, "/instance/time_model/db_time_us");
+    let by_time = p.waited(is_own).zip(time);
+    let shares = p.record.instance.events.iter().filter(|event| is_own(event));
+    let shares = shares.filter_map(|event| event.db_time_pct.value()).reduce(|a, b| a + b);
+    let by_share = || shares.map(|pct| (Side::exact(pct), Side::exact(100.0)));
+    let sides = by_time.or_else(by_share);
+    let allowed = sides.map_or(0.0, |(_, whole)| STRADDLING * whole.value);
+    judge(all, "I20", "waits of the foreground <= DB time", Must::NotAbove, sides, allowed);
+}
+
 /// Waits by class.
 fn classes(p: &Printed<'_>, all: &mut Vec<Identity>) {
     let is_in = |event: &EventRow, name: &str, actor: &str| event.actor == actor && event.class == name;
@@ -324,6 +340,13 @@ fn classes(p: &Printed<'_>, all: &mut Vec<Identity>) {
             sum.zip(total),
             1000.0,
         );
+        let rows = p.record.instance.events.iter().enumerate().filter(|(_, event)| is_in(event, &class.class, "foreground"));
+        let waits = rows.filter_map(|(j, row)| p.printed(&row.count, &format!("/instance/events/{j}/count")));
+        let of_class = p.printed(&class.waits_count, &format!("/instance/wait_classes/{i}/waits_count"));
+        let sides = waits.reduce(Side::plus).zip(of_class);
+        let allowed = sides.map_or(0.0, |(_, whole)| 0.01 * whole.value + 10.0);
+        let text = "waits of the foreground events of the class <= those of the class";
+        judge_of(all, &class.class, "I19b", text, Must::NotAbove, sides, allowed);
     }
 }
 

@@ -10,10 +10,15 @@ fn advice_r02_fires_on_full_cpus_with_a_queue() {
     assert_eq!(fires(&record, "R2").severity, "note");
     record.instance.time_model.run_queue_us = record.instance.time_model.db_time_us.scaled(0.12);
     assert_eq!(fires(&record, "R2").severity, "high");
-    // The load alone will do.
+    // The load alone will not do where the time without a CPU was counted.
     record.instance.time_model.run_queue_us = Figure::Count(0);
     record.os.load_end = vec![Figure::Decimal(7.0)];
-    fires(&record, "R2");
+    is_silent(&record, "R2");
+    record.driver.thread_run_delay_s = 1.0.into();
+    record.driver.threads_count = 1;
+    record.interval.elapsed_s = 10.0.into();
+    let said = fires(&record, "R2");
+    assert!(said.text.contains("without a CPU for 10.0 % of their time"), "{}", said.text);
 }
 
 #[test]

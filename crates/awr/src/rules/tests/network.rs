@@ -8,6 +8,9 @@ fn advice_r23_network_part_of_a_remote_call() {
     let record = imported(&[("redo_transport_us_avg", 2532.0), ("redo_transport_disk_write_us_avg", 1888.0)]);
     let said = fires(&record, "R23");
     assert!(said.text.contains("25 % of a remote call: 644 us of 2,532 us"), "{}", said.text);
+    assert!(said.text.contains("a faster disk on the remote side helps more"), "{}", said.text);
+    let network = imported(&[("redo_transport_us_avg", 2532.0), ("redo_transport_disk_write_us_avg", 800.0)]);
+    assert!(fires(&network, "R23").text.contains("before you buy a faster disk"));
     let disk = imported(&[("redo_transport_us_avg", 2532.0), ("redo_transport_disk_write_us_avg", 2100.0)]);
     is_silent(&disk, "R23");
     assert!(lacks(&imported(&[("redo_transport_us_avg", 600.0)]), "R23"));

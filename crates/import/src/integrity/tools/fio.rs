@@ -40,7 +40,7 @@ pub(super) fn block(job: &StorageJob) -> Option<f64> {
 }
 
 /// Scopes of a job that name a slot of it: `job, below 100 us`.
-fn slots<'a>(read: &'a Read<'_>, scope: &str, key: &str) -> Vec<(&'a str, Num)> {
+pub(super) fn slots<'a>(read: &'a Read<'_>, scope: &str, key: &str) -> Vec<(&'a str, Num)> {
     let prefix = format!("{scope}, ");
     let values = read.of_scopes(&prefix, |value| value.key == key).into_iter();
     let of_job = values.filter_map(|value| {
@@ -74,10 +74,21 @@ fn shares(read: &Read<'_>) -> Option<Identity> {
             let sum: f64 = all.iter().map(|(_, num)| num.value).sum();
             let sum = Num { value: sum, off: rounding };
             let name = format!("{scope}, {key}");
+            let is_cut = is_cut || key == "lat_share_pct" && classes_end_early(read, &scope, job, &all);
             cases.push(if is_cut { at_most(name, sum, hundred, 0.0) } else { equal(name, sum, hundred, 0.0) });
         }
     }
     judge(rule("IO16", "shares of latencies, depths and batches sum to 100 %"), cases)
+}
+
+/// Whether rows of classes were cut off: the last that is there ends below the longest latency, and a share of all I/Os is missing.
+fn classes_end_early(read: &Read<'_>, scope: &str, job: &StorageJob, all: &[(&str, Num)]) -> bool {
+    let bounds: Option<Vec<f64>> = all.iter().map(|(slot, _)| bound_us(slot)).collect();
+    let last = bounds.unwrap_or_default().into_iter().reduce(f64::max);
+    let longest = job.ways.iter().flat_map(|way| {
+        ["lat", "clat"].into_iter().filter_map(|what| read.number(scope, &format!("{}_{what}_us_max", way.way)))
+    });
+    last.zip(longest.reduce(f64::max)).is_some_and(|(last, longest)| longest > last * (1.0 + BUCKET))
 }
 
 /// `below 100 us`: its bound in us; the last class has none.

@@ -28,6 +28,8 @@ const NOT_KEPT: f64 = 0.1;
 const CLOSED_LOOP: f64 = 0.03;
 /// Bytes of framing that oratcptest counts with each message.
 const FRAMING: f64 = 12.0;
+/// What a bucket may put a percentile beyond the extremes by.
+const BUCKETS: f64 = 1.1;
 /// Percentiles that are all equal say nothing of fewer values than this.
 const FEW: f64 = 100.0;
 
@@ -230,6 +232,9 @@ impl<'a> Read<'a> {
                 None => Ok(asked),
             };
             let lhs = job.little_count.value();
+            // What was asked for is an upper bound where the I/Os were not issued at that depth, or the clones did not end together.
+            let is_bound = counted.is_none() && (self.is_shallower(&scope, job) || self.end_apart(job));
+            let rhs = rhs.map(|asked| if is_bound { lhs.map_or(asked, |lhs| lhs.min(asked)) } else { asked });
             let rounding: f64 =
                 (job.ways.iter()).map(|way| self.share(&scope, &format!("{}_ios_per_s", way.way))).fold(0.0, f64::max);
             let depth = self.value(&scope, "in_flight_mean_count");
@@ -244,6 +249,33 @@ impl<'a> Read<'a> {
             }
         };
         judge(rule, self.job_scopes().into_iter().map(case).collect())
+    }
+
+    /// Whether the depths at which I/Os were issued are printed and most of them are below what was asked for.
+    fn is_shallower(&self, scope: &str, job: &StorageJob) -> bool {
+        const MOSTLY_PCT: f64 = 90.0;
+        // fio's classes: 1, 2, 4, ... 32, and all above.
+        let class = job.iodepth_count.clamp(1, 64);
+        let class = 1_u32 << (u64::BITS - 1 - u64::from(class).leading_zeros()).min(6);
+        let slots = fio::slots(self, scope, "depth_share_pct");
+        let at_depth = slots.iter().filter(|(slot, _)| {
+            let digits: String = slot.chars().filter(char::is_ascii_digit).collect();
+            digits.parse::<u32>().is_ok_and(|depth| depth >= class)
+        });
+        !slots.is_empty() && at_depth.map(|(_, num)| num.value).sum::<f64>() < MOSTLY_PCT
+    }
+
+    /// Whether a job's clones ran for different times, as far as the group's line tells.
+    fn end_apart(&self, job: &StorageJob) -> bool {
+        const APART: f64 = 0.02;
+        let times = || {
+            let of_job = job.runtime_s.value()?;
+            let of_group = job.ways.iter().filter_map(|way| {
+                self.number(&format!("group {}", job.group), &format!("{}_runtime_min_s", way.way))
+            });
+            Some((of_group.reduce(f64::min)?, of_job))
+        };
+        job.numjobs_count > 1 && times().is_some_and(|(least, most)| most - least > APART * most)
     }
 
     /// I30: bytes per second are I/Os per second times their size.
@@ -321,7 +353,8 @@ impl<'a> Read<'a> {
         }
         let (mut good, mut all, mut wrong) = (0_u64, 0_u64, Vec::new());
         for ((scope, stem), mut list) in of {
-            if list.len() < 2 {
+            let has_extremes = || self.value(scope, &format!("{stem}_us_min")).is_some();
+            if list.len() < 2 && !has_extremes() {
                 continue;
             }
             list.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -367,6 +400,13 @@ impl<'a> Read<'a> {
             return Some("the mean is above the largest".to_owned());
         }
         let (first, last) = (list.first()?, list.last()?);
+        // Percentiles come from buckets, some tools' of a tenth of an octave.
+        if let Some(min) = min.filter(|min| number(first.1) * BUCKETS + slack(first.1, min) < number(min)) {
+            return Some(format!("p{} is below the smallest, {} us", first.0, assay_measure::units::fixed(number(min), 0)));
+        }
+        if let Some(max) = max.filter(|max| number(last.1) > number(max) * BUCKETS + slack(last.1, max)) {
+            return Some(format!("p{} is above the largest, {} us", last.0, assay_measure::units::fixed(number(max), 0)));
+        }
         let same = number(first.1) == number(last.1) && last.0 - first.0 >= 50.0 && list.len() > 2;
         let count = self.count_of(stem);
         // A time that hardly varies is printed alike at every percentile; then it is the mean too.

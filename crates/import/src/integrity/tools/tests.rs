@@ -2,6 +2,7 @@
 
 use super::percent_of;
 use crate::testing::{imported, record_of, sample};
+use assay_measure::identity::violated;
 use assay_measure::record::{Identity, Record, Truth};
 
 fn of(record: &Record, id: &str) -> Identity {
@@ -104,4 +105,26 @@ fn sums_of_the_network_and_of_stressors() {
     is_violated(&record_of("wrong", &wrong), "CPU1");
     let wrong = sample("pgio.txt").replace("RIOPS >20000<", "RIOPS >60000<");
     is_violated(&record_of("wrong", &wrong), "PG1");
+}
+
+/// Samples as people passed them on: what is absent, cut off or an upper bound is not judged.
+#[test]
+fn what_is_cut_off_or_only_an_upper_bound_is_not_judged() {
+    let field = |name: &str| {
+        let path = format!("{}/../../testdata/field/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).expect("a sample")
+    };
+    for name in ["fio-paced-depth8.txt", "fio-cut-histogram.txt", "fio-cache-answered.txt"] {
+        let record = record_of(name, &field(name));
+        let broken = violated(&record).into_iter().map(|identity| format!("{} {}", identity.id, identity.sentence));
+        assert_eq!(broken.collect::<Vec<_>>(), Vec::<String>::new(), "{name}");
+    }
+    // With its depth kept it is judged as before.
+    let kept = field("fio-paced-depth8.txt").replace("1=100.0%, 2=0.0%, 4=0.0%, 8=0.0%", "1=0.0%, 2=0.0%, 4=0.0%, 8=100.0%");
+    let record = record_of("kept.txt", &kept);
+    assert!(violated(&record).into_iter().any(|identity| identity.id == "I27"));
+    // All classes are there: the sum is judged.
+    let whole = field("fio-cut-histogram.txt").replace("max=9000", "max=499").replace("max=9002", "max=499");
+    let record = record_of("whole.txt", &whole);
+    assert!(violated(&record).into_iter().any(|identity| identity.id == "IO16"));
 }
