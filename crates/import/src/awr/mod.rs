@@ -447,7 +447,7 @@ fn sections(reader: &mut Reader<'_>, text: &Text) {
     let mut skipped = Skipped::default();
     for i in 0..=lines.len() {
         let mut heading = heading(&lines, i, reader);
-        let is_free = open.0.is_none() && !reader.is_assay && !reader.is_global;
+        let is_free = (open.0.is_none() || open.2) && !reader.is_assay && !reader.is_global;
         let excerpt = untitled(&lines, i).filter(|_| heading == Heading::None && is_free);
         let is_excerpt = excerpt.is_some();
         if let Some(section) = excerpt {
@@ -577,7 +577,7 @@ fn heading(lines: &[Line], i: usize, reader: &Reader<'_>) -> Heading {
         return Heading::Known(&PASSED_OVER);
     }
     // What the head has is read with it.
-    let of_head = ["Cache Sizes", "Database ", "Host Name", "Snapshot "];
+    let of_head = ["Cache Sizes", "Database ", "Host ", "Snapshot "];
     if is_underlined && !of_head.iter().any(|own| bare.starts_with(own)) {
         let name = bare.split("  ").next().unwrap_or(bare);
         return Heading::Unknown(name.to_owned());
