@@ -12,6 +12,8 @@ pub const OTHERS_PCT: f64 = 10.0;
 pub const STEAL_PCT: f64 = 5.0;
 /// Steal from this share on is told where what a CPU does is itself measured, %.
 pub const STEAL_TOLD_PCT: f64 = 1.0;
+/// Who had no CPU for more of the time than this was held up by the host, whatever else it waited for, %.
+const HALF_PCT: f64 = 50.0;
 /// A control group's quota that withheld CPU for this share of the window changes them, %.
 const THROTTLED_PCT: f64 = 5.0;
 
@@ -61,10 +63,10 @@ pub struct Host {
 }
 
 impl Host {
-    /// Whether it cost more than so much of the time, %; where nobody counted it may have.
+    /// Whether it cost more than so much of the time, %, or half of it, for waits include it; where nobody counted it may have.
     #[must_use]
     pub fn outweighs(&self, pct: f64) -> bool {
-        self.is_proved || self.cost_pct.is_none_or(|cost| cost >= pct)
+        self.is_proved || self.cost_pct.is_none_or(|cost| cost >= pct.min(HALF_PCT))
     }
 
     /// A limit with the host told beside it, with what it cost.
@@ -99,6 +101,16 @@ pub fn delayed_pct(record: &Record) -> Option<f64> {
 pub fn weighed(host: Option<Host>, pct: f64, own: Limit) -> Limit {
     match host {
         Some(host) if host.outweighs(pct) => host.limit,
+        Some(host) => host.beside(own),
+        None => own,
+    }
+}
+
+/// A limit that the run proved: the host comes first only where it is known to have cost half the time.
+#[must_use]
+pub fn proved(host: Option<Host>, own: Limit) -> Limit {
+    match host {
+        Some(host) if host.cost_pct.is_some_and(|cost| cost >= HALF_PCT) => host.limit,
         Some(host) => host.beside(own),
         None => own,
     }

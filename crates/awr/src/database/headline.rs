@@ -181,15 +181,16 @@ fn p99(record: &Record) -> HeadlineLine {
         }
     }
     let op = Latency::of(&all).us_p99;
-    let average = metric("read_us_avg").value().zip(of_reads(record)).map_or_else(String::new, |(average, (event, pct))| {
-        let (average, slow) = (short(average), slow_reads(event));
-        let who = if pct >= NEARLY_ALL_PCT {
-            "reads".to_owned()
-        } else {
-            format!("{} ({} % of the waits for reads)", event.name, short(pct))
-        };
-        format!("; {who} took {average} us on average, {slow}")
-    });
+    let average =
+        metric("read_us_avg").value().zip(of_reads(record)).map_or_else(String::new, |(average, (event, pct))| {
+            let (average, slow) = (short(average), slow_reads(event));
+            let who = if pct >= NEARLY_ALL_PCT {
+                "reads".to_owned()
+            } else {
+                format!("{} ({} % of the waits for reads)", event.name, short(pct))
+            };
+            format!("; {who} took {average} us on average, {slow}")
+        });
     let of_read = metric("read_us_p99");
     let mut told = vec![HeadlineFigure::new(&op, from), HeadlineFigure::new(&of_read, "us per single read (engine)")];
     if record.import.is_some() && op.value().is_none() {

@@ -21,8 +21,6 @@ const THREADS_BUSY_PCT: f64 = 85.0;
 const LEAST_PCT: f64 = 30.0;
 /// From here on most of the server's reads came from memory, %.
 const PAGE_CACHE_PCT: f64 = 50.0;
-/// Who had no CPU for more of the time than this was held up by the host, whatever limit it reached, %.
-const HALF_PCT: f64 = 50.0;
 
 /// The limit of a run of a workload, or of what another tool says of one.
 pub(super) fn of(record: &Record) -> Limit {
@@ -38,13 +36,7 @@ pub(super) fn of(record: &Record) -> Limit {
         };
     }
     if let Some(cap) = record.advice.iter().find(|advice| advice.id == "R12") {
-        let limit = Limit::new("a limit set on the device", cap.text.clone());
-        let cost = host.as_ref().and_then(|host| host.cost_pct).unwrap_or(0.0);
-        return match host {
-            Some(host) if cost >= HALF_PCT => host.limit,
-            Some(host) => host.beside(limit),
-            None => limit,
-        };
+        return cpu::proved(host, Limit::new("a limit set on the device", cap.text.clone()));
     }
     let Some(shares) = shares(record) else {
         return host.map_or_else(|| Limit::unknown("the time of the sessions is unknown"), |host| host.limit);
@@ -156,12 +148,18 @@ const SORTS: [Sort; 11] = [
     ("waiting for the network", |event| event.class == "Network", &["Network"], network),
     ("waiting for other instances of the cluster", |event| event.class == "Cluster", &["Cluster"], cluster),
     (SCHEDULED, |event| event.class == "Scheduler", &["Scheduler"], scheduler),
-    ("waiting for the instance's own I/O", |event| event.class == "System I/O" && !is_log(event), &["System I/O"], |r, share| {
-        of_class(r, share, "the instance's own I/O (wait class System I/O)", "System I/O")
-    }),
-    ("waiting for an administrator's work", |event| event.class == "Administrative", &["Administrative"], |r, share| {
-        of_class(r, share, "work of an administrator (wait class Administrative)", "Administrative")
-    }),
+    (
+        "waiting for the instance's own I/O",
+        |event| event.class == "System I/O" && !is_log(event),
+        &["System I/O"],
+        |r, share| of_class(r, share, "the instance's own I/O (wait class System I/O)", "System I/O"),
+    ),
+    (
+        "waiting for an administrator's work",
+        |event| event.class == "Administrative",
+        &["Administrative"],
+        |r, share| of_class(r, share, "work of an administrator (wait class Administrative)", "Administrative"),
+    ),
     (
         "waiting for what a setting limits",
         |event| event.class == "Configuration" && !is_writer(event) && !is_log(event),
@@ -263,7 +261,8 @@ fn told(event: &EventRow) -> String {
 
 /// The dearest event of a sort, or its share alone.
 fn told_of(record: &Record, share: &Share, is_it: impl Fn(&EventRow) -> bool) -> String {
-    largest(record, is_it).map_or_else(|| format!("{} % of the sessions' time is {}.", fixed(share.pct, 0), share.name), told)
+    largest(record, is_it)
+        .map_or_else(|| format!("{} % of the sessions' time is {}.", fixed(share.pct, 0), share.name), told)
 }
 
 fn reads(record: &Record, share: &Share) -> Limit {
@@ -352,7 +351,8 @@ fn cluster(record: &Record, share: &Share) -> Limit {
 /// What of DB time is neither CPU nor a wait: on a host without a free CPU Oracle counts so who is ready to run.
 fn unattributed(record: &Record, share: &Share) -> Limit {
     let busy = record.os.cpu_pct.get("busy").and_then(Figure::value);
-    let told = format!("{} % of the sessions' time is neither CPU time nor a wait that is printed", fixed(share.pct, 0));
+    let told =
+        format!("{} % of the sessions' time is neither CPU time nor a wait that is printed", fixed(share.pct, 0));
     match busy {
         Some(pct) if pct >= cpu::BUSY_PCT => Limit::new(
             "time without a name, mostly that of sessions that are ready to run and have no CPU",
@@ -373,11 +373,9 @@ fn unattributed(record: &Record, share: &Share) -> Limit {
 /// The resource manager, with the CPU time that it leaves.
 fn scheduler(record: &Record, share: &Share) -> Limit {
     let event = told_of(record, share, |event| event.class == "Scheduler");
-    let cpu = cpu_pct(record).map_or_else(String::new, |pct| format!(" {} % is {}.", fixed(pct, 0), on_cpu_words(record)));
-    Limit::new(
-        "the resource manager: it keeps sessions off the CPU",
-        format!("{event}{cpu}"),
-    )
+    let cpu =
+        cpu_pct(record).map_or_else(String::new, |pct| format!(" {} % is {}.", fixed(pct, 0), on_cpu_words(record)));
+    Limit::new("the resource manager: it keeps sessions off the CPU", format!("{event}{cpu}"))
 }
 
 /// A class of waits that has one sentence.

@@ -43,8 +43,7 @@ pub(super) fn judge(record: &Record) -> RuleResult {
     let mut evidence = vec![("busy_pct", busy)];
     evidence.extend(waited.map(|pct| ("without_cpu_pct", pct)));
     evidence.extend(per_cpu.map(|load| ("load_per_cpu", load)));
-    let high =
-        waited.map_or_else(|| per_cpu.is_some_and(|load| load >= 2.0 * LOAD), |pct| pct >= 2.0 * QUEUE);
+    let high = waited.map_or_else(|| per_cpu.is_some_and(|load| load >= 2.0 * LOAD), |pct| pct >= 2.0 * QUEUE);
     let text = format!(
         "The host's CPUs are saturated: {} % busy{}. {}",
         fixed(busy, 1),

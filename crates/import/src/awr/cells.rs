@@ -10,7 +10,9 @@ use crate::text::{At, Line, Text};
 pub(super) enum Separator {
     Tab,
     /// With an outer pipe on every line, or without.
-    Pipe { is_outer: bool },
+    Pipe {
+        is_outer: bool,
+    },
 }
 
 /// Rows that make a text one of cells.

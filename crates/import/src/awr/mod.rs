@@ -365,7 +365,11 @@ fn read_as(texts: &[Text], draft: &mut Draft, is_assay: bool) {
                 let known = reader.sections();
                 let blocks = cells::blocks(text, separator, |line| section_of(line, known).is_some());
                 page(&mut reader, text, blocks);
-                form = if separator == cells::Separator::Tab { "report copied from a browser" } else { "report as Markdown" };
+                form = if separator == cells::Separator::Tab {
+                    "report copied from a browser"
+                } else {
+                    "report as Markdown"
+                };
             }
             None if reader.is_html => page(&mut reader, text, html::blocks(text)),
             None => sections(&mut reader, text),
@@ -458,7 +462,9 @@ fn sections(reader: &mut Reader<'_>, text: &Text) {
         }
         let (section, from, has_no_title) = open;
         match section {
-            Some(section) if has_no_title => (section.read)(reader, &Part::of_text(&section.title(&lines[from]), &lines[from..i])),
+            Some(section) if has_no_title => {
+                (section.read)(reader, &Part::of_text(&section.title(&lines[from]), &lines[from..i]))
+            }
             Some(section) => (section.read)(reader, &Part::of_text(&lines[from], &lines[from + 1..i])),
             None => between(reader, &lines[from..i]),
         }

@@ -108,8 +108,19 @@ const EVENTS: &[(&str, &str)] = &[
 
 /// Wait classes, as `V$EVENT_NAME` has them.
 const CLASSES: [&str; 13] = [
-    "Administrative", "Application", "Cluster", "Commit", "Concurrency", "Configuration", "Idle", "Network", "Other",
-    "Queueing", "Scheduler", "System I/O", "User I/O",
+    "Administrative",
+    "Application",
+    "Cluster",
+    "Commit",
+    "Concurrency",
+    "Configuration",
+    "Idle",
+    "Network",
+    "Other",
+    "Queueing",
+    "Scheduler",
+    "System I/O",
+    "User I/O",
 ];
 
 /// The whole name of a class that a narrow column cut.
@@ -148,13 +159,10 @@ mod tests {
 
     #[test]
     fn a_cut_class_is_completed() {
-        assert_eq!(["Schedule", "Concurre", "User I/O", "Commit", "x"].map(super::class), [
-            "Scheduler",
-            "Concurrency",
-            "User I/O",
-            "Commit",
-            "x"
-        ]);
+        assert_eq!(
+            ["Schedule", "Concurre", "User I/O", "Commit", "x"].map(super::class),
+            ["Scheduler", "Concurrency", "User I/O", "Commit", "x"]
+        );
     }
 
     #[test]

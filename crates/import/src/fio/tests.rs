@@ -303,3 +303,19 @@ fn only_the_status_of_a_run_and_lines_of_its_progress_are_read() {
     let record = record_of("eta.txt", &with);
     assert_eq!(number(&record, "oltp-read", "read_ios_per_s"), 10_000.0);
 }
+
+#[test]
+fn reads_that_a_cache_answered_are_not_called_the_bare_storage() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/field/fio-cache-answered.txt");
+    let text = std::fs::read_to_string(path).expect("a sample");
+    let screen = |text: &str| {
+        let record = crate::testing::record_of("fio.txt", text);
+        let text = assay_report::answer::of(&[&record], &Default::default()).text();
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let told = screen(&text);
+    assert!(told.contains("Only 48,000 of 4,800,000 reads (1 %) reached sdz: a cache answered the others"), "{told}");
+    assert!(!told.contains("The bare storage"), "{told}");
+    let bare = screen(&text.replace("ios=48000/0", "ios=4790000/0"));
+    assert!(bare.contains("The bare storage"), "{bare}");
+}

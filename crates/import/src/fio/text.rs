@@ -568,7 +568,9 @@ fn group_way(name: &'static str, at: At, rest: &str) -> GroupWay {
         bytes_per_s: rate.and_then(|rate| shortened(at, first(rate).strip_suffix("/s")?, table)),
         bytes,
         runtime_s: runtime.and_then(|token| runtime_s(at, token)),
-        runtime_min_s: shortest.map(|token| token.trim_end_matches("msec")).and_then(|ms| runtime_s(at, &format!("{ms}msec"))),
+        runtime_min_s: shortest
+            .map(|token| token.trim_end_matches("msec"))
+            .and_then(|ms| runtime_s(at, &format!("{ms}msec"))),
     }
 }
 

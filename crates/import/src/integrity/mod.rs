@@ -340,7 +340,8 @@ fn classes(p: &Printed<'_>, all: &mut Vec<Identity>) {
             sum.zip(total),
             1000.0,
         );
-        let rows = p.record.instance.events.iter().enumerate().filter(|(_, event)| is_in(event, &class.class, "foreground"));
+        let rows =
+            p.record.instance.events.iter().enumerate().filter(|(_, event)| is_in(event, &class.class, "foreground"));
         let waits = rows.filter_map(|(j, row)| p.printed(&row.count, &format!("/instance/events/{j}/count")));
         let of_class = p.printed(&class.waits_count, &format!("/instance/wait_classes/{i}/waits_count"));
         let sides = waits.reduce(Side::plus).zip(of_class);

@@ -1,5 +1,5 @@
 use super::*;
-use assay_measure::record::ServerInfo;
+use assay_measure::record::{Advice, ServerInfo};
 use proptest::prelude::*;
 
 fn run() -> Record {
@@ -26,6 +26,13 @@ fn host(record: &mut Record, busy: f64, own: f64) {
     record.os.cpu_pct.insert("busy".to_owned(), figure);
     record.os.process.cpu_s = Figure::decimal(own / 100.0 * elapsed * cpus);
     record.instance.time_model.kernel_run_delay_us = Figure::decimal(0.0);
+}
+
+/// The driver threads were ready without a CPU for so much of their time, %.
+fn delayed(record: &mut Record, pct: f64) {
+    let elapsed = record.interval.elapsed_s.value().expect("a window");
+    let threads = record.driver.threads_count as f64;
+    record.driver.thread_run_delay_s = Figure::decimal(pct / 100.0 * threads * elapsed);
 }
 
 /// All of DB time is one event's.
@@ -93,8 +100,36 @@ type Change = fn(&mut Record);
 #[expect(clippy::too_many_lines, reason = "a list of causes")]
 #[test]
 fn each_cause_is_named() {
-    let causes: [(&str, Change, &str); 13] = [
-        ("CPU burnt by others", |r| host(r, 99.0, 20.0), "which other processes kept busy"),
+    let causes: [(&str, Change, &str); 15] = [
+        (
+            "CPU burnt by others",
+            |r| {
+                host(r, 99.0, 20.0);
+                delayed(r, 60.0);
+            },
+            "which other processes kept busy",
+        ),
+        (
+            "a device beside a host that others kept busy",
+            |r| {
+                host(r, 99.0, 20.0);
+                delayed(r, 5.0);
+            },
+            "the device: reads wait for it",
+        ),
+        (
+            "a limit on the device beside a host that others kept busy",
+            |r| {
+                host(r, 99.0, 20.0);
+                delayed(r, 5.0);
+                r.advice.push(Advice {
+                    id: "R12".to_owned(),
+                    text: "The reads are at a limit.".to_owned(),
+                    ..Advice::default()
+                });
+            },
+            "a limit set on the device",
+        ),
         ("CPU used up", |r| host(r, 99.0, 97.0), "which this test used up"),
         (
             "a server that uses the CPU",
@@ -110,8 +145,8 @@ fn each_cause_is_named() {
         (
             "steal",
             |r| {
-                host(r, 60.0, 50.0);
-                r.os.cpu_pct.insert("steal".to_owned(), Figure::decimal(15.0));
+                host(r, 95.0, 30.0);
+                r.os.cpu_pct.insert("steal".to_owned(), Figure::decimal(55.0));
             },
             "the hypervisor",
         ),
@@ -200,7 +235,7 @@ fn an_invalid_run_is_not_to_be_used() {
 }
 
 proptest! {
-    /// While the host has no CPU left, nothing else is called the limit.
+    /// While the host has no CPU left, it is named beside whatever is called the limit.
     #[test]
     fn a_busy_host_is_always_named(busy in 90.0..=100.0_f64, own in 0.0..=100.0_f64, event in 0..4_usize) {
         let mut record = run();
@@ -213,7 +248,7 @@ proptest! {
         waits_for(&mut record, name, class);
         host(&mut record, busy, own.min(busy));
         let text = answer(&record);
-        prop_assert!(line(&text, "Limited by").contains("the host's CPUs"), "{text}");
+        prop_assert!(line(&text, "Limited by").to_lowercase().contains("the host's cpus"), "{text}");
     }
 }
 

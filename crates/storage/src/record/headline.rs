@@ -6,7 +6,7 @@ use assay_measure::cpu;
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::{Figure, Record};
-use assay_measure::units::{fixed, short, shorten};
+use assay_measure::units::{fixed, short, shorten, thousands};
 
 /// Maximum number of groups whose rates are shown.
 const GROUPS: usize = 4;
@@ -14,7 +14,7 @@ const GROUPS: usize = 4;
 /// The headline of a probe.
 pub(super) fn of(record: &Record, info: &StorageInfo) -> Headline {
     Headline {
-        tested: tested(info, record.import.is_some()),
+        tested: tested(record, info),
         rows: rows(info),
         steadiness: steadiness(info),
         verbatim: Vec::new(),
@@ -26,6 +26,8 @@ pub(super) fn of(record: &Record, info: &StorageInfo) -> Headline {
 
 /// If seconds vary by more than this share of their mean, there is no steady level.
 const SCATTERED: f64 = 0.2;
+/// What takes more of the time than this is the largest part, %.
+const MOST_PCT: f64 = 50.0;
 /// A resource used above this share is exhausted, %.
 const USED_UP_PCT: f64 = 95.0;
 
@@ -33,12 +35,16 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
     if record.import.is_some() {
         return Limit::unknown("the output of another tool shows what was done, not what limited it");
     }
-    if let Some(limit) = cpu::limit(record) {
-        return limit;
-    }
+    let host = || cpu::host(record, None);
     let said = |ids: &[&str]| record.advice.iter().find(|advice| ids.contains(&advice.id.as_str()));
     if let Some(cap) = said(&["R12", "A5", "A6"]) {
-        return Limit::new("a limit set on the device", cap.text.clone());
+        return cpu::proved(host(), Limit::new("a limit set on the device", cap.text.clone()));
+    }
+    if let Some(limit) = syncs(info) {
+        return cpu::proved(host(), limit);
+    }
+    if let Some(limit) = host().map(|host| in_device(info).map_or(host.limit.clone(), |own| host.beside(own))) {
+        return limit;
     }
     let ways = || info.jobs.iter().flat_map(|job| &job.ways);
     let kept = |way: &StorageWay| {
@@ -59,7 +65,47 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
             format!("A thread of {} was on a CPU {} % of the time. Raise numjobs.", job.name, fixed(pct, 0)),
         );
     }
-    device(info)
+    device_limit(info)
+}
+
+/// The syncs between the writes, where they take most of a job's time.
+fn syncs(info: &StorageInfo) -> Option<Limit> {
+    let share = |job: &StorageJob| {
+        let time_us = job.runtime_s.value().filter(|s| *s > 0.0)? * 1e6 * job.numjobs_count.max(1) as f64;
+        Some(100.0 * job.sync.count as f64 * job.sync.us_avg.value()? / time_us)
+    };
+    let most = info.jobs.iter().filter_map(|job| Some((job, share(job)?)));
+    let (job, pct) = most.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, pct)| *pct >= MOST_PCT)?;
+    let us = job.sync.us_avg.value().unwrap_or(0.0);
+    Some(Limit::new(
+        "the flush: the job waits until its writes are durable",
+        format!(
+            "fsync or fdatasync is {} % of the time of {}, {} us each on average.",
+            fixed(pct.min(100.0), 0),
+            job.name,
+            fixed(us, 0)
+        ),
+    ))
+}
+
+/// The device's own part of a request's time, where one job reads or writes one device and both times are known.
+fn in_device(info: &StorageInfo) -> Option<Limit> {
+    let ([job], [disk]) = (info.jobs.as_slice(), info.disks.as_slice()) else {
+        return None;
+    };
+    let [way] = job.ways.as_slice() else {
+        return None;
+    };
+    let device = if way.way == "read" { &disk.read_us_avg } else { &disk.write_us_avg };
+    let (device, own) = (device.value()?, way.lat.us_avg.value().filter(|us| *us > 0.0)?);
+    let pct = 100.0 * device / own;
+    (MOST_PCT..=101.0).contains(&pct).then(|| {
+        let Limit { what, .. } = device_limit(info);
+        Limit::new(
+            what,
+            format!("Of {} us of a {} the device itself took {} us.", fixed(own, 0), way.way, fixed(device, 0)),
+        )
+    })
 }
 
 /// The limit of a search for a depth: the latency goal, or the requested depth.
@@ -84,7 +130,7 @@ fn goal_limit(info: &StorageInfo) -> Option<Limit> {
 }
 
 /// The device as the limit, and whether more requests in flight could raise the rate.
-fn device(info: &StorageInfo) -> Limit {
+fn device_limit(info: &StorageInfo) -> Limit {
     let busy = info.disks.iter().filter_map(|disk| disk.busy_pct.value());
     // Groups run one after another, the jobs of a group concurrently.
     let of_group = |number: u32| -> f64 {
@@ -146,7 +192,8 @@ fn rerun_command(record: &Record) -> String {
 /// A depth is kept from this share of what was asked for on.
 const KEPT: f64 = 0.5;
 
-fn tested(info: &StorageInfo, is_imported: bool) -> String {
+fn tested(record: &Record, info: &StorageInfo) -> String {
+    let is_imported = record.import.is_some();
     let jobs: Vec<String> = info
         .jobs
         .iter()
@@ -184,7 +231,36 @@ fn tested(info: &StorageInfo, is_imported: bool) -> String {
         0..=3 => String::new(),
         jobs => format!(" and {} more", jobs - 3),
     };
-    format!("The bare storage, without a database: {}{more}.", jobs.join(", "))
+    let what = match reached(record, info) {
+        Some(told) => format!("{told} Without a database: "),
+        None => "The bare storage, without a database: ".to_owned(),
+    };
+    format!("{what}{}{more}.", jobs.join(", "))
+}
+
+/// Of reads that the tool's own statistics of the devices have not all: a cache answered the rest.
+fn reached(record: &Record, info: &StorageInfo) -> Option<String> {
+    /// Below this a cache had part in the reads: statistics of a device end elsewhere than the run.
+    const ALL_PCT: f64 = 80.0;
+    let ways = info.jobs.iter().flat_map(|job| &job.ways).filter(|way| way.way == "read");
+    let asked: u64 = ways.map(|way| way.ios_count).sum();
+    let values = || record.import.iter().flat_map(|info| &info.values);
+    let of =
+        |key: &str| -> f64 { values().filter(|value| value.key == key).filter_map(|value| value.value.value()).sum() };
+    let names = values().filter(|value| value.key == "disk_reads_count").map(|value| value.scope.as_str());
+    let names: Vec<&str> = names.collect();
+    // Requests that were merged above the device are in none of its counts.
+    let done = of("disk_reads_count") + of("disk_read_merges_count");
+    let pct = 100.0 * done / asked as f64;
+    (asked > 0 && !names.is_empty() && pct < ALL_PCT).then(|| {
+        format!(
+            "Only {} of {} reads ({} %) reached {}: a cache answered the others, so this is not the bare storage.",
+            fixed(done, 0),
+            thousands(asked),
+            fixed(pct, 0),
+            names.join(", ")
+        )
+    })
 }
 
 /// The 99th percentile that best describes how long a request took, with its unit and name.
@@ -199,6 +275,19 @@ fn slow(way: &StorageWay) -> (&Figure, &'static str) {
     known.unwrap_or((&way.lat.us_p99, "us p99"))
 }
 
+/// Whether a job made its writes durable by calls of its own: then a write is done when its sync is.
+fn is_synced(job: &StorageJob) -> bool {
+    job.sync.count > 0
+}
+
+/// The 99th percentile of the syncs of a group: the least that a durable write takes.
+fn of_syncs(info: &StorageInfo, group: u32) -> (Figure, &'static str) {
+    let jobs = info.jobs.iter().filter(|job| job.group == group && is_synced(job));
+    let slowest =
+        jobs.max_by(|a, b| a.sync.us_p99.value().unwrap_or(0.0).total_cmp(&b.sync.us_p99.value().unwrap_or(0.0)));
+    (slowest.map_or_else(Figure::default, |job| job.sync.us_p99.clone()), "us p99 of the sync that ends a write")
+}
+
 fn rows(info: &StorageInfo) -> Vec<HeadlineLine> {
     let mut lines = Vec::new();
     for group in info.groups.iter().take(GROUPS) {
@@ -208,12 +297,15 @@ fn rows(info: &StorageInfo) -> Vec<HeadlineLine> {
         };
         for way in &group.ways {
             let (slow, unit) = slow(way);
+            let is_synced =
+                way.way == "write" && info.jobs.iter().any(|job| job.group == group.group && is_synced(job));
+            let (slow, unit) = if is_synced { of_syncs(info, group.group) } else { (slow.clone(), unit) };
             let told = vec![
                 HeadlineFigure::new(&way.ios_per_s, &format!("{}s/s", way.way)),
                 HeadlineFigure::new(&way.mb_per_s, "MB/s (10^6)"),
                 HeadlineFigure {
                     otherwise: format!("p99 n/a ({})", slow.reason().unwrap_or("absent")),
-                    ..HeadlineFigure::new(slow, unit)
+                    ..HeadlineFigure::new(&slow, unit)
                 },
             ];
             let title = if lines.is_empty() { "Rate and p99" } else { "" };

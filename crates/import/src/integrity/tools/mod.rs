@@ -256,7 +256,7 @@ impl<'a> Read<'a> {
         const MOSTLY_PCT: f64 = 90.0;
         // fio's classes: 1, 2, 4, ... 32, and all above.
         let class = job.iodepth_count.clamp(1, 64);
-        let class = 1_u32 << (u64::BITS - 1 - u64::from(class).leading_zeros()).min(6);
+        let class = 1_u32 << (u64::BITS - 1 - class.leading_zeros()).min(6);
         let slots = fio::slots(self, scope, "depth_share_pct");
         let at_depth = slots.iter().filter(|(slot, _)| {
             let digits: String = slot.chars().filter(char::is_ascii_digit).collect();
@@ -270,9 +270,10 @@ impl<'a> Read<'a> {
         const APART: f64 = 0.02;
         let times = || {
             let of_job = job.runtime_s.value()?;
-            let of_group = job.ways.iter().filter_map(|way| {
-                self.number(&format!("group {}", job.group), &format!("{}_runtime_min_s", way.way))
-            });
+            let of_group = job
+                .ways
+                .iter()
+                .filter_map(|way| self.number(&format!("group {}", job.group), &format!("{}_runtime_min_s", way.way)));
             Some((of_group.reduce(f64::min)?, of_job))
         };
         job.numjobs_count > 1 && times().is_some_and(|(least, most)| most - least > APART * most)
@@ -402,10 +403,18 @@ impl<'a> Read<'a> {
         let (first, last) = (list.first()?, list.last()?);
         // Percentiles come from buckets, some tools' of a tenth of an octave.
         if let Some(min) = min.filter(|min| number(first.1) * BUCKETS + slack(first.1, min) < number(min)) {
-            return Some(format!("p{} is below the smallest, {} us", first.0, assay_measure::units::fixed(number(min), 0)));
+            return Some(format!(
+                "p{} is below the smallest, {} us",
+                first.0,
+                assay_measure::units::fixed(number(min), 0)
+            ));
         }
         if let Some(max) = max.filter(|max| number(last.1) > number(max) * BUCKETS + slack(last.1, max)) {
-            return Some(format!("p{} is above the largest, {} us", last.0, assay_measure::units::fixed(number(max), 0)));
+            return Some(format!(
+                "p{} is above the largest, {} us",
+                last.0,
+                assay_measure::units::fixed(number(max), 0)
+            ));
         }
         let same = number(first.1) == number(last.1) && last.0 - first.0 >= 50.0 && list.len() > 2;
         let count = self.count_of(stem);

@@ -120,7 +120,8 @@ fn what_is_cut_off_or_only_an_upper_bound_is_not_judged() {
         assert_eq!(broken.collect::<Vec<_>>(), Vec::<String>::new(), "{name}");
     }
     // With its depth kept it is judged as before.
-    let kept = field("fio-paced-depth8.txt").replace("1=100.0%, 2=0.0%, 4=0.0%, 8=0.0%", "1=0.0%, 2=0.0%, 4=0.0%, 8=100.0%");
+    let kept =
+        field("fio-paced-depth8.txt").replace("1=100.0%, 2=0.0%, 4=0.0%, 8=0.0%", "1=0.0%, 2=0.0%, 4=0.0%, 8=100.0%");
     let record = record_of("kept.txt", &kept);
     assert!(violated(&record).into_iter().any(|identity| identity.id == "I27"));
     // All classes are there: the sum is judged.

@@ -200,6 +200,13 @@ fn huge_pages(info: &MemoryInfo) -> Option<Advice> {
         fixed(large, 0),
         fixed(small, 0)
     );
+    // The two were measured one after the other: whoever had no CPU in one of them only has a wrong ratio.
+    let text = match given(info) {
+        Some(given) => format!(
+            "{text} {given} The two latencies were measured one after the other, so the ratio may be off by that."
+        ),
+        None => text,
+    };
     let evidence = [("small_ns", small), ("huge_ns", large), ("gain_ratio", gain)];
     (gain >= GAIN).then(|| HUGE_PAGES.advise(gain >= GAIN_HIGH, text, &evidence))
 }
@@ -242,7 +249,7 @@ const FALSE_CACHE: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "A ladder to at least {REACHED} times the last cache that the kernel reports has no flat part for it, and a flat part of no reported cache, if there is one, ends at its size divided by {DISAGREES} or below"
+            "A ladder to at least {REACHED} times the last cache that the kernel reports has no flat part for it, or one that ends at its size divided by {DISAGREES} or below"
         )
     },
     why: "This machine has a share of a cache that others use too, or the hypervisor reports another cache.",
@@ -256,11 +263,11 @@ fn false_cache(info: &MemoryInfo) -> Option<Advice> {
     let last = info.caches.last().filter(|_| info.caches.len() > 1)?;
     let of = || info.plateaus.iter().filter(|row| row.pages == pages);
     let reached = info.ladder.iter().filter(|row| row.pages == pages).map(|row| row.bytes).max()?;
-    if of().any(|row| row.level == last.name) || reached < REACHED * last.bytes {
+    if reached < REACHED * last.bytes {
         return None;
     }
     // What ends far below where the cache should end; the caches before it are known.
-    let seen = of().rfind(|row| row.level == "?" && row.to_bytes < last.bytes);
+    let seen = of().rfind(|row| row.level == last.name || row.level == "?" && row.to_bytes < last.bytes);
     let end = seen.map(|row| row.to_bytes);
     if end.is_some_and(|end| last.bytes as f64 / (end as f64) < DISAGREES) {
         return None;

@@ -3,6 +3,7 @@
 use super::super::info::{BandwidthRow, MemoryInfo, SaturationRow};
 use super::metrics::widest;
 use super::{UNSTEADY_PCT, beyond_caches, huge};
+use assay_measure::cpu;
 use assay_measure::facts::CPU_MODEL;
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::record::{Figure, Part, Record};
@@ -95,14 +96,22 @@ fn faults(info: &MemoryInfo) -> HeadlineLine {
     HeadlineLine::told("First touch", told.take(2).collect())
 }
 
-/// The host's share first; then what more threads bring.
+/// What more threads bring, with what the threads were not given beside it; that first only where it was half of their time.
 fn limit(record: &Record, info: &MemoryInfo) -> Limit {
-    if let Some(text) = super::given(info) {
+    const HALF_PCT: f64 = 50.0;
+    let lacked = super::given(info);
+    if let Some(text) = lacked.clone().filter(|_| info.conditions.given_pct.value().is_some_and(|pct| pct < HALF_PCT)) {
         return Limit::new("CPU time that the threads did not get", text);
     }
-    if let Some(found) = assay_measure::cpu::limit(record) {
-        return found;
+    let of_memory = of_memory(info);
+    match lacked {
+        Some(text) => Limit { evidence: format!("{} {text}", of_memory.evidence), ..of_memory },
+        None => cpu::proved(cpu::host(record, info.conditions.run_delay_pct.value()), of_memory),
     }
+}
+
+/// The memory's own limit.
+fn of_memory(info: &MemoryInfo) -> Limit {
     let is_it = |row: &&SaturationRow| row.kernel == "read";
     let Some(row) = info.saturation.iter().find(is_it) else {
         return Limit::unknown("the bandwidth was not measured");

@@ -11,8 +11,8 @@ const SLOPE: f64 = 1.12;
 const WITHIN: f64 = 1.3;
 /// A plateau has so many steps at least: one octave.
 const STEPS_LEAST: usize = 3;
-/// A level is the cache whose size is no further from the plateau's end than by this factor.
-const NEAR: f64 = 2.0;
+/// A cache reaches past its size by so much: what does not fit is a small part of the accesses there.
+const REACH: f64 = 1.5;
 
 /// All plateaus of the ladders that step by cache lines.
 pub(super) fn all(ladder: &[LadderRow], caches: &[CacheRow]) -> Vec<PlateauRow> {
@@ -51,22 +51,25 @@ fn flat(steps: &[(u64, f64)]) -> Vec<(u64, u64, f64)> {
     runs
 }
 
-/// Gives each run its level: the cache whose size is nearest to its end; the one that goes to the end of the ladder and beyond
-/// all caches is the memory.
+/// Gives each run its level: the smallest cache that holds the whole of it, of each cache one; the run that goes to the end of the
+/// ladder and beyond all caches is the memory.
 fn named(pages: &str, runs: &[(u64, u64, f64)], caches: &[CacheRow], most: u64) -> Vec<PlateauRow> {
     let largest = caches.iter().map(|cache| cache.bytes).max().unwrap_or(0);
-    let far = |cache: &CacheRow, to: u64| {
-        let ratio = to as f64 / cache.bytes.max(1) as f64;
-        ratio.max(1.0 / ratio)
+    let holder = |to: u64| {
+        let holds = caches.iter().filter(|cache| to as f64 <= REACH * cache.bytes as f64);
+        holds.min_by_key(|cache| cache.bytes)
     };
     let rows = runs.iter().enumerate().map(|(nth, (from, to, ns))| {
-        let near =
-            caches.iter().min_by(|a, b| far(a, *to).total_cmp(&far(b, *to))).filter(|cache| far(cache, *to) <= NEAR);
+        // A run within a cache that a smaller one is in already is on the way to the next level.
+        let near = holder(*to).filter(|cache| {
+            let is_it = |(_, to, _): &(u64, u64, f64)| holder(*to).is_some_and(|held| held.name == cache.name);
+            !runs[..nth].iter().any(is_it)
+        });
         let is_memory = nth > 0 && *to > largest && *to == most;
         let (level, bytes) = match (is_memory, near) {
             (true, _) => (MEMORY.to_owned(), Figure::na("no cache")),
             (_, Some(cache)) => (cache.name.clone(), Figure::Count(cache.bytes)),
-            _ => ("?".to_owned(), Figure::na("no level is near")),
+            _ => ("?".to_owned(), Figure::na("no cache of its own holds this range")),
         };
         PlateauRow {
             pages: pages.to_owned(),
@@ -129,14 +132,33 @@ mod tests {
         assert_eq!(found[3].latency_ns_p50, Figure::decimal(110.0));
     }
 
+    /// As a guest saw it: flat to 512 KiB in a cache of 2 MiB, and from there in what neighbours left of the last cache.
     #[test]
-    fn a_last_cache_that_is_not_there_is_not_found() {
+    fn a_plateau_is_named_by_the_cache_that_holds_the_whole_of_it() {
+        let caches = caches([32 << 10, 2 << 20, 260 << 20]);
+        let of = |runs: &[(u64, u64, f64)]| -> Vec<String> {
+            named("4k", runs, &caches, 1 << 30).into_iter().map(|row| row.level).collect()
+        };
+        let runs = [
+            (4 << 10, 24 << 10, 1.95),
+            (64 << 10, 512 << 10, 6.1),
+            (2 << 20, 4 << 20, 40.9),
+            (512 << 20, 1 << 30, 468.0),
+        ];
+        assert_eq!(of(&runs), ["L1d", "L2", "L3", MEMORY]);
+        // What ends at twice a cache is not of it, and a second flat part of one cache is no level.
+        assert_eq!(of(&[(2 << 20, 4 << 20, 40.9), (8 << 20, 16 << 20, 60.0)]), ["L3", "?"]);
+    }
+
+    #[test]
+    fn a_last_cache_that_is_there_in_part_ends_where_it_does() {
         // The kernel of a guest claims 480 MiB; what it gets of it is 32 MiB.
         let told = [48 << 10, 2 << 20, 480 << 20];
         let real = [48 << 10, 2 << 20, 32 << 20];
         let found = all(&ladder(real, [1.5, 5.0, 25.0, 110.0]), &caches(told));
         let of = |level: &str| found.iter().filter(|row| row.level == level).count();
-        assert_eq!((of("L1d"), of("L2"), of("?")), (1, 1, 1), "{found:?}");
+        assert_eq!((of("L1d"), of("L2"), of("L3")), (1, 1, 1), "{found:?}");
+        assert!(found.iter().any(|row| row.level == "L3" && row.to_bytes <= 48 << 20), "{found:?}");
         assert!(all(&[], &caches(told)).is_empty());
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
         steadiness: "n/a (a curve of short steps, no window)".to_owned(),
         verbatim: Vec::new(),
         rerun_command: rerun_command(record),
-        limit: cpu::limit(record).unwrap_or_else(|| limit(info)),
+        limit: cpu::proved(cpu::host(record, None), limit(info)),
         next: vec![
             Next::new(
                 format!("assay run --target native:{}/data --set UPDATE_PCT=100", directory(info)),
