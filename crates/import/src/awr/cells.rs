@@ -84,13 +84,15 @@ pub(super) fn blocks(text: &Text, separator: Separator, is_heading: impl Fn(&str
             None => {
                 is_named &= !close(&mut rows, &mut all);
                 let text_of = bare(line);
-                if text_of.is_empty() {
+                // A link back ends a section and names nothing.
+                if text_of.is_empty() || text_of.starts_with("Back to ") {
                     continue;
                 }
                 let at = At { file: text.file, line: number };
+                let (is_marked, is_item) = (line.trim_start().starts_with('#'), line.trim_start().starts_with("* "));
                 let line = Line { at, text: text_of.to_owned(), is_cut: false };
                 // What stands below a name says more of its table.
-                if is_named && !is_heading(text_of) {
+                if is_item || is_named && !is_marked && !is_heading(text_of) {
                     all.push(Block::Item(line));
                 } else {
                     is_named = true;

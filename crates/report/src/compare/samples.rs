@@ -197,7 +197,10 @@ const SERIES: [(&str, &str, &str); 8] = [
 /// The figure step by step, and the length of a step in s.
 fn by_step(record: &Record, metric: &Metric) -> Result<(Vec<Figure>, f64), Lack> {
     if let Some(series) = &metric.series {
-        return steps(record, series);
+        return steps(record, series).or_else(|lack| printed_steps(record, metric).ok_or(lack));
+    }
+    if let Some(found) = printed_steps(record, metric) {
+        return Ok(found);
     }
     let found = SERIES.iter().find(|(key, ..)| *key == metric.key);
     match found.ok_or(Lack::NoSeries)? {
@@ -211,6 +214,15 @@ fn by_step(record: &Record, metric: &Metric) -> Result<(Vec<Figure>, f64), Lack>
             Ok((above.iter().zip(&below).map(quotient).collect(), step_s))
         }
     }
+}
+
+/// The steps that an import printed of a figure: under its own key, or the mean's without that word; an operation is a transaction there.
+fn printed_steps(record: &Record, metric: &Metric) -> Option<(Vec<Figure>, f64)> {
+    record.import.as_ref()?;
+    let key = metric.key.as_str();
+    let bare = key.strip_suffix("_mean").unwrap_or(key);
+    let names = [bare, if key == "ops_per_s" { "commits_count_per_s" } else { key }];
+    names.into_iter().find_map(|name| steps(record, name).ok())
 }
 
 /// Whole steps of the measured window, and their length in s.

@@ -224,14 +224,73 @@ fn a_cache_varied_on_purpose_takes_its_reads_along_and_nothing_else() {
 
 #[test]
 fn more_work_per_operation_is_another_test() {
-    let (a, mut b) = (paced(1.0), paced(1.0));
+    let (mut a, mut b) = (paced(1.0), paced(1.0));
+    for record in [&mut a, &mut b] {
+        record.driver.ops.iter_mut().filter(|op| op.kind == "update").for_each(|op| op.count = 100_000);
+    }
     let row = b.instance.load_profile.iter_mut().find(|row| row.name == "Redo size (bytes)").unwrap();
-    row.per_op = row.per_op.scaled(1.06);
+    row.per_op = row.per_op.scaled(1.1);
     let comparison = compared(&[&[&a], &[&b]]);
     let check = |what: &str| comparison.pairs[0].checks.iter().find(|check| check.what == what).unwrap();
     assert_eq!(check("work: Redo size (bytes) per operation").finding, Finding::Forbids);
     assert_eq!(check("work: Block changes per operation").finding, Finding::Same);
     assert!(comparison.pairs[0].forbids_faster);
+}
+
+/// Published: 73 and 126 updates among 798 and 1,265 operations of the same test.
+#[test]
+fn work_that_differs_by_what_was_drawn_is_the_same_test() {
+    let with = |updates: u64, changes: f64| {
+        let mut record = paced(1.0);
+        for row in &mut record.instance.load_profile {
+            if ["Block changes", "Redo size (bytes)"].contains(&row.name.as_str()) {
+                row.per_op = Figure::decimal(changes);
+            }
+        }
+        record.driver.ops.iter_mut().filter(|op| op.kind == "update").for_each(|op| op.count = updates);
+        record
+    };
+    let finding = |a: &Record, b: &Record| {
+        let comparison = compared(&[&[a], &[b]]);
+        let mut checks = comparison.pairs[0].checks.iter();
+        checks.find(|check| check.what == "work: Block changes per operation").map(|check| check.finding)
+    };
+    assert_eq!(finding(&with(73, 12.2093), &with(126, 13.219)), Some(Finding::Same));
+    assert_eq!(finding(&with(73_000, 12.2093), &with(126_000, 13.219)), Some(Finding::Forbids));
+}
+
+/// A test that only reads has the few transactions of its snapshots.
+#[test]
+fn work_per_transaction_is_not_judged_where_there_are_hardly_any() {
+    let of = |per_s: f64, per_tx: f64| published(&[("Logical read (blocks)", per_tx)], per_s / per_tx, 460.0);
+    let comparison = compared(&[&[&of(4e6, 28_571_428.6)], &[&of(6e6, 50e6)]]);
+    let pair = &comparison.pairs[0];
+    assert!(!pair.forbids_faster, "{:?}", pair.checks);
+    let what = "work per transaction, not judged at 0.12 transactions/s";
+    assert!(
+        pair.checks.iter().any(|check| check.what == what && check.finding == Finding::Unknown),
+        "{:?}",
+        pair.checks
+    );
+    let busy = compared(&[&[&of(4e6, 28_571.0)], &[&of(6e6, 50_000.0)]]);
+    assert!(busy.pairs[0].forbids_faster);
+}
+
+/// Ten whole seconds that a tool printed of each of two runs.
+#[test]
+fn two_imports_with_ten_seconds_each_get_an_interval() {
+    let with = |pace: f64| {
+        let mut record = paced(pace);
+        set_seconds(&mut record, &waves(10, 0.05));
+        record.import = Some(assay_measure::record::ImportInfo::default());
+        let ops = record.series.metrics.remove("ops_count_per_s").expect("by the second");
+        record.series.metrics.insert("commits_count_per_s".to_owned(), ops);
+        record
+    };
+    let comparison = compared(&[&[&with(1.0)], &[&with(0.7)]]);
+    let ops = against(&comparison, "ops_per_s");
+    assert!(ops.low_ratio.value().is_some(), "{ops:?}");
+    assert_eq!(ops.verdict, DifferenceVerdict::Worse);
 }
 
 #[test]
@@ -276,6 +335,8 @@ fn a_difference_that_other_work_explains_is_not_measurable_and_a_larger_one_is_t
     assert!(ops.is_disturbed);
     let text = said(&comparison);
     assert!(text.contains("On the host of B (b0b0b0b0) other processes used 50 %"), "{text}");
+    assert!(text.contains("Operations: lower, 95 % interval 0.7"), "{text}");
+    assert!(text.contains(" x; other work may have part in it."), "{text}");
     assert!(!text.contains("less per second"), "{text}");
     let gate = Gate::parse("ops_per_s < -5%").unwrap();
     let judged = &gate.judge(&comparison)[0];

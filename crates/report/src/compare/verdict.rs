@@ -136,6 +136,15 @@ impl Judgement<'_> {
             );
         }
         let change = left_open(low.exp(), high.exp());
+        if verdict == DifferenceVerdict::NotMeasurable && self.p_holm.unwrap_or(compared.difference.p_value()) <= ALPHA
+        {
+            return format!(
+                "{}, 95 % interval {} to {} x; other work may have part in it",
+                if estimate > 0.0 { "higher" } else { "lower" },
+                ratio_text(low.exp()),
+                ratio_text(high.exp())
+            );
+        }
         let said = match verdict {
             DifferenceVerdict::NotMeasurable => "not measurable now",
             _ => "no difference shown",
@@ -279,8 +288,11 @@ fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, Stri
             all.push((weight, format!("{}: {}.", row.name, against.sentence)));
         }
     }
+    for (row, against) in declared.iter().filter(|(_, a)| may_be_others(a)) {
+        all.push((Weight::Plain, format!("{}: {}.", row.name, against.sentence)));
+    }
     let mut list = |verdict: DifferenceVerdict, of: fn(&Against) -> String, words: String| {
-        let rows = declared.iter().filter(|(_, a)| a.verdict == verdict);
+        let rows = declared.iter().filter(|(_, a)| a.verdict == verdict && !may_be_others(a));
         let named: Vec<String> = rows.map(|(row, against)| format!("{} {}", row.name, of(against))).collect();
         if !named.is_empty() {
             all.push((Weight::Plain, format!("{words}: {}.", named.join(", "))));
@@ -308,6 +320,12 @@ fn of_pair(comparison: &Comparison, at: usize, pair: &Pair) -> Vec<(Weight, Stri
         format!("The noise of these figures of {a} and {b} is unknown, so assay can give only ratios"),
     );
     all
+}
+
+/// Whether a difference is shown that other work on the hosts could explain in part or whole.
+fn may_be_others(against: &Against) -> bool {
+    let p = against.p_holm.value().or(against.p.value());
+    against.verdict == DifferenceVerdict::NotMeasurable && p.is_some_and(|p| p <= ALPHA)
 }
 
 /// What is said before the figures of which nothing can be said now.

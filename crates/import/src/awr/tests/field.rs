@@ -75,6 +75,68 @@ fn a_report_turned_into_markdown_is_read() {
     has_the_figures(&read(&[source("outer.md", &outer.join("\n"))]));
 }
 
+/// Contents, links back and remarks stand between the tables of a whole report.
+#[test]
+fn what_stands_between_the_tables_of_markdown_names_no_table() {
+    let text = "\
+# WORKLOAD REPOSITORY report for
+
+| Snap Id| Snap Time| Sessions| Cursors/Session
+---|---|---|---|---
+Begin Snap:| 11| 01-Mar-22 10:00:00| 40|  1.5
+End Snap:| 12| 01-Mar-22 10:30:00| 41|  1.5
+Elapsed:|  |  30.00 (mins)|  |
+DB Time:|  |  300.00 (mins)|  |
+
+## Main Report
+
+  * Foreground Wait Events
+  * Load Profile
+
+Back to Top
+
+* * *
+
+### Service Statistics
+
+  * ordered by DB Time
+
+Service Name| DB Time (s)| DB CPU (s)
+---|---|---
+demo| 18,000| 3,600
+
+* * *
+
+Back to Wait Events Statistics
+Back to Top
+
+### Foreground Wait Events
+
+  * s - second, ms - millisecond - 1000th of a second
+  * Only events with Total Wait Time (s) >= .001 are shown
+
+Event| Waits| %Time -outs| Total Wait Time (s)| Avg wait (ms)| Waits /txn| % DB time
+---|---|---|---|---|---|---
+db file sequential read| 1,440,000| 0| 14,400| 10| 8.00| 80.00
+SQL*Net message from client| 70,372| 0| 39,641| 563| 15.72|
+
+* * *
+
+Back to Wait Events Statistics
+
+### Something New
+
+Name| Waits
+---|---
+x| 1
+";
+    let record = read(&[source("report.md", text)]);
+    let names: Vec<&str> = record.instance.events.iter().map(|event| event.name.as_str()).collect();
+    assert_eq!(names, ["SQL*Net message from client", "db file sequential read"]);
+    assert_eq!(event(&record, "db file sequential read", "foreground").us_avg.value(), Some(10_000.0));
+    assert!(notes(&record).iter().any(|note| note.contains("Service Statistics") && note.contains("Something New")));
+}
+
 #[test]
 fn a_parameter_of_a_container_is_not_the_root_s() {
     let record = field("awr-pdb-parameters.txt");
