@@ -62,7 +62,7 @@ fn in_unit(value: f64, unit: &str) -> String {
     match unit {
         "bits/s" if value >= 1e9 => with_unit(value / 1e9, "Gbit/s"),
         "bits/s" if value >= 1e6 => with_unit(value / 1e6, "Mbit/s"),
-        "bytes/s" if value >= 1e6 => with_unit(value / 1e6, "MB/s"),
+        "bytes/s" if value >= 1e6 => with_unit(value / 1e6, "MB/s (10^6)"),
         "bytes" if value >= 1e6 => format!("{} MB (10^6)", short(value / 1e6)),
         "count" => six(value),
         unit => with_unit(value, unit),
