@@ -98,7 +98,7 @@ fn an_import_of_something_else_shows_what_it_has_without_a_council_s_name() {
         name: name.to_owned(),
         key: key.to_owned(),
         printed: printed.to_owned(),
-        value: 1.0.into(),
+        value: 12_345.0.into(),
         ..ImportedValue::default()
     };
     let record = Record {
@@ -112,7 +112,7 @@ fn an_import_of_something_else_shows_what_it_has_without_a_council_s_name() {
     };
     let text = render(&[&record], None);
     fits(&text);
-    assert!(text.contains("12,345 new orders/min"), "{text}");
+    assert!(text.contains("new orders/min = 12,345/min"), "{text}");
 }
 
 #[test]
