@@ -314,7 +314,10 @@ fn reads_that_a_cache_answered_are_not_called_the_bare_storage() {
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
     let told = screen(&text);
-    assert!(told.contains("Only 48,000 of 4,800,000 reads (1 %) reached sdz: a cache answered the others"), "{told}");
+    assert!(
+        told.contains("Only 48,000 of 4,800,000 reads (1 %) reached sdz by its own statistics: a cache answered"),
+        "{told}"
+    );
     assert!(!told.contains("The bare storage"), "{told}");
     let bare = screen(&text.replace("ios=48000/0", "ios=4790000/0"));
     assert!(bare.contains("The bare storage"), "{bare}");

@@ -242,6 +242,8 @@ fn tested(record: &Record, info: &StorageInfo) -> String {
 fn reached(record: &Record, info: &StorageInfo) -> Option<String> {
     /// Below this a cache had part in the reads: statistics of a device end elsewhere than the run.
     const ALL_PCT: f64 = 80.0;
+    /// Below this no statistics that end early explain it.
+    const NEARLY_NONE_PCT: f64 = 20.0;
     let ways = info.jobs.iter().flat_map(|job| &job.ways).filter(|way| way.way == "read");
     let asked: u64 = ways.map(|way| way.ios_count).sum();
     let values = || record.import.iter().flat_map(|info| &info.values);
@@ -253,8 +255,13 @@ fn reached(record: &Record, info: &StorageInfo) -> Option<String> {
     let done = of("disk_reads_count") + of("disk_read_merges_count");
     let pct = 100.0 * done / asked as f64;
     (asked > 0 && !names.is_empty() && pct < ALL_PCT).then(|| {
+        let what = if pct < NEARLY_NONE_PCT {
+            "a cache answered the others, so this is not the bare storage"
+        } else {
+            "a cache answered the others, or the statistics do not cover the whole run"
+        };
         format!(
-            "Only {} of {} reads ({} %) reached {}: a cache answered the others, so this is not the bare storage.",
+            "Only {} of {} reads ({} %) reached {} by its own statistics: {what}.",
             fixed(done, 0),
             thousands(asked),
             fixed(pct, 0),
