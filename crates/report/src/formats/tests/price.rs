@@ -112,7 +112,7 @@ fn an_import_of_something_else_shows_what_it_has_without_a_council_s_name() {
     };
     let text = render(&[&record], None);
     fits(&text);
-    assert!(text.contains("new orders/min = 12,345/min"), "{text}");
+    assert!(text.contains("new orders/min = 12,345"), "{text}");
 }
 
 #[test]
