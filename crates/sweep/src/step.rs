@@ -76,7 +76,7 @@ pub struct SweepStep {
     pub active_blocks: Figure,
     /// Whether throughput had settled.
     pub steady: Steady,
-    /// What others took of the host's CPUs meanwhile, in words; empty: little, or not known.
+    /// What others took of the host's CPUs meanwhile, in words; empty: little, not known, or CPUs were free all the same.
     pub disturbed: String,
     /// Warnings of the record, counted.
     pub warnings_count: u64,
@@ -165,7 +165,7 @@ impl SweepStep {
             top_event: top_event(record),
             active_blocks: checks.active_blocks.clone(),
             steady: steady::steady(record),
-            disturbed: cpu::disturbed(record).unwrap_or_default(),
+            disturbed: disturbed(record).unwrap_or_default(),
             warnings_count: record.doubts().count() as u64,
             place,
         }
@@ -219,6 +219,12 @@ impl SweepStep {
         let confined = self.confined_busy_pct.value();
         host.into_iter().chain(confined).max_by(f64::total_cmp)
     }
+}
+
+/// Others on a host with free CPUs take nothing from a step; what a hypervisor withholds is gone.
+fn disturbed(record: &Record) -> Option<String> {
+    let shares = cpu::shares(record)?;
+    cpu::disturbed(record).filter(|_| shares.busy >= cpu::BUSY_PCT || shares.others < cpu::OTHERS_PCT)
 }
 
 fn operations(record: &Record) -> StepLatency {

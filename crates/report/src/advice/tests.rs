@@ -26,6 +26,8 @@ fn loaded(sessions: u64, reads_per_s: f64, read_us: f64, busy_pct: f64, cpus: u6
     row.per_s = reads_per_s.into();
     record.os.cpu_pct.insert("busy".to_owned(), busy_pct.into());
     record.os.cpus_count = cpus.into();
+    let elapsed_s = record.interval.elapsed_s.value().unwrap();
+    record.os.process.cpu_s = (busy_pct / 100.0 * elapsed_s * cpus as f64).into();
     record
 }
 
