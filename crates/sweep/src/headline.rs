@@ -153,7 +153,8 @@ fn steadiness(info: &SweepInfo) -> String {
     ];
     let told = told.iter().filter(|(_, steps)| !steps.is_empty());
     let told: Vec<String> = told.map(|(what, steps)| format!("{steps}: {what}")).collect();
-    format!("not shown for every step ({})", told.join("; "))
+    let whose = if told.iter().any(|told| told.starts_with("every step")) { "" } else { " for every step" };
+    format!("not shown{whose} ({})", told.join("; "))
 }
 
 /// The step that a sweep is about, and what it is there: the highest load that keeps its goal, else the knee, else the
