@@ -309,7 +309,8 @@ fn histogram(all: &mut Vec<Identity>, event: &EventRow, count: Option<Side>, tot
 
 /// I20: what sessions waited is part of DB time, but for waits that began before the window.
 fn foreground(p: &Printed<'_>, all: &mut Vec<Identity>) {
-    /// Of genuine reports up to 1.3 times DB time: parallel servers, and waits that are counted where they end.
+    /// Parallel servers wait beside the session they work for, and a wait counts where it ends. Decided here: no measurement says how
+    /// far that goes.
     const STRADDLING: f64 = 0.5;
     let is_own = |event: &EventRow| event.actor == "foreground" && !["", "Idle"].contains(&event.class.as_str());
     let time = p.side(&p.record.instance.time_model.db_time_us, "/instance/time_model/db_time_us");
