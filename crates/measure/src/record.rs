@@ -106,11 +106,15 @@ pub struct Record {
 
 impl Record {
     /// All that may change what the figures mean, each with the rule that found it (empty for a remark of the run): what
-    /// is a warning for every reader.
+    /// is a warning for every reader. What changes the figures most comes first.
     pub fn doubts(&self) -> impl Iterator<Item = (&str, &str)> {
         let remarks = self.warnings.iter().map(|text| ("", text.as_str()));
-        let findings = self.advice.iter().filter(|advice| advice.changes_figures);
-        remarks.chain(findings.map(|advice| (advice.id.as_str(), advice.text.as_str())))
+        let findings = |is_high: bool| {
+            let all = self.advice.iter().filter(move |advice| advice.changes_figures);
+            all.filter(move |advice| (advice.severity == "high") == is_high)
+        };
+        let findings = findings(true).chain(findings(false));
+        findings.map(|advice| (advice.id.as_str(), advice.text.as_str())).chain(remarks)
     }
 
     /// The findings that leave the figures what they are.

@@ -260,6 +260,8 @@ fn steadiness(record: &Record) -> String {
             format!("{told} % of the mean ({most_pct} % allowed)")
         }
     };
+    let change = steady::LevelChange::of(record);
+    let word = change.map_or_else(|| word.to_owned(), |change| format!("{}. At the end", change.words()));
     format!(
         "{word}: over five rounds in the last {} s, the range is {}; the trend is {}.",
         found.window_s.value().map_or_else(|| "n/a".to_owned(), |s| fixed(s, 0)),

@@ -5,7 +5,8 @@
 use super::{Figure, Record};
 use crate::figures::figures;
 use crate::statistics::{batch_means, mean, variance};
-use crate::steady::{ROUNDS, Window};
+use crate::steady::{Fit, ROUNDS, Window};
+use crate::units::{fixed, short};
 
 /// The rule in words.
 pub const RULE: &str = "over the last half of the measured window (at least 5 s), divided into five rounds, \
@@ -142,6 +143,77 @@ pub fn steady(record: &Record) -> Steady {
     }
 }
 
+/// A stretch whose seconds lie within this part of their mean is level, as what a limit lets through is.
+const LEVEL_RATIO: f64 = 0.05;
+/// Fewest seconds of which that can be said.
+const LEVEL_SECONDS: usize = 5;
+/// What may be capped: column of the series, and its unit in words.
+const CAPPED: [(&str, &str); 3] = [
+    ("read_io_requests_count_per_s", "reads/s"),
+    ("write_io_requests_count_per_s", "writes/s"),
+    ("ops_count_per_s", "operations/s"),
+];
+
+/// The largest of the changes of level that the search for change points found in a record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LevelChange {
+    /// When, s after the gate.
+    pub at_s: f64,
+    /// Operations per second from the change before it, or the gate, on.
+    pub before_per_s: f64,
+    /// The same up to the next change, or the end.
+    pub after_per_s: f64,
+    /// After a fall: what stayed level from then on, per second, with its unit.
+    pub level: Option<(f64, &'static str)>,
+}
+
+impl LevelChange {
+    /// Of a record; `None` if its throughput kept its level.
+    #[must_use]
+    pub fn of(record: &Record) -> Option<Self> {
+        let points = &record.checks.steadiness.change_points_s;
+        let all = seconds(record);
+        let end = all.last()?.end_s;
+        let bounds: Vec<f64> = [&[0.0], &points[..], &[end]].concat();
+        let rate = |from: f64, to: f64| {
+            let within = all.iter().filter(|second| second.end_s > from && second.end_s <= to);
+            let rates: Vec<f64> = within.map(|second| second.rate).collect();
+            (!rates.is_empty()).then(|| mean(&rates))
+        };
+        let changes = bounds.windows(3).filter_map(|three| {
+            let (before, after) = (rate(three[0], three[1])?, rate(three[1], three[2])?);
+            let level = if after < before { level(record, three[1], three[2]) } else { None };
+            Some(Self { at_s: three[1], before_per_s: before, after_per_s: after, level })
+        });
+        let size = |change: &Self| (change.after_per_s / change.before_per_s.max(f64::MIN_POSITIVE)).ln().abs();
+        changes.max_by(|a, b| size(a).total_cmp(&size(b)))
+    }
+
+    /// `fell 86 % at 18 s, then level at 2,000 reads/s: looks like a cap`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let pct = 100.0 * (self.after_per_s / self.before_per_s - 1.0);
+        let moved = if pct < 0.0 { "fell" } else { "rose" };
+        let told = format!("{moved} {} % at {} s", fixed(pct.abs(), 0), fixed(self.at_s, 0));
+        match self.level {
+            Some((rate, unit)) => format!("{told}, then level at {} {unit}: looks like a cap", short(rate)),
+            None => told,
+        }
+    }
+}
+
+/// What was level between two instants. The second of the change itself has some of both.
+fn level(record: &Record, from: f64, to: f64) -> Option<(f64, &'static str)> {
+    let step = record.series.step_s.value().unwrap_or(1.0);
+    CAPPED.into_iter().find_map(|(column, unit)| {
+        let rows = record.series.t_s.iter().zip(record.series.metrics.get(column)?);
+        let within = rows.filter(|(end_s, _)| **end_s > from + step && **end_s <= to - 0.5 * step);
+        let rates: Vec<f64> = within.filter_map(|(_, rate)| rate.value()).collect();
+        let fit = Fit::of(&rates).filter(|fit| fit.mean > 0.0 && rates.len() >= LEVEL_SECONDS)?;
+        (fit.deviation <= LEVEL_RATIO * fit.mean).then_some((fit.mean, unit))
+    })
+}
+
 /// Standard error of the window's throughput over its size, from at most ten batch means
 /// of its seconds; `None` for fewer than five seconds.
 #[must_use]
@@ -159,6 +231,27 @@ pub fn standard_error(record: &Record) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::record::Series;
+
+    #[test]
+    fn a_fall_to_a_level_of_reads_looks_like_a_cap_and_a_rise_or_a_restless_fall_does_not() {
+        let mut capped = record(&[[241.0; 18].as_slice(), &[32.0; 12]].concat(), 0);
+        capped.checks.steadiness.change_points_s = vec![18.0];
+        let reads: Vec<Figure> =
+            (0..30).map(|s| if s < 18 { 15_000.0 } else { [2000.0, 1936.0][s % 2] }.into()).collect();
+        let column = "read_io_requests_count_per_s".to_owned();
+        capped.series.metrics.insert(column.clone(), reads);
+        let found = LevelChange::of(&capped).unwrap();
+        assert_eq!(found.words(), "fell 87 % at 18 s, then level at 1,968 reads/s: looks like a cap");
+        let restless = |s: usize| Figure::from(f64::from(s as u32 % 3 + 1) * 1000.0);
+        capped.series.metrics.insert(column, (0..30).map(restless).collect());
+        let ops = capped.series.metrics.get_mut("ops_count_per_s").unwrap();
+        *ops = ops.iter().enumerate().map(|(s, rate)| (rate.value().unwrap() * [1.0, 1.4][s % 2]).into()).collect();
+        assert_eq!(LevelChange::of(&capped).unwrap().words(), "fell 87 % at 18 s");
+        let mut rising = record(&[[100.0; 10].as_slice(), &[150.0; 10]].concat(), 0);
+        assert_eq!(LevelChange::of(&rising), None);
+        rising.checks.steadiness.change_points_s = vec![10.0];
+        assert_eq!(LevelChange::of(&rising).unwrap().words(), "rose 50 % at 10 s");
+    }
 
     /// A record whose seconds are these; the first `warmup` are before the window.
     fn record(rates: &[f64], warmup: usize) -> Record {

@@ -73,8 +73,8 @@ fn a_lost_commit_voids_the_run_unless_commits_do_not_wait() {
         let rows = (KIND.headline)(&built(info.clone()), info).rows;
         rows[0].otherwise.clone()
     };
-    assert_eq!(commits(&info()), "0 of 2,000 acknowledged commits lost");
-    assert_eq!(commits(&lossy), "2 of 2,000 acknowledged commits lost");
+    assert_eq!(commits(&info()), "0 of 3,000 acknowledged commits lost");
+    assert_eq!(commits(&lossy), "2 of 3,000 acknowledged commits lost");
     let record = built(lossy.clone());
     assert_eq!(record.run.verdict, "invalid");
     assert_eq!((record.advice[0].id.as_str(), record.advice[0].severity.as_str()), ("V1", "high"));
