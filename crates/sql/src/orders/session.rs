@@ -122,6 +122,8 @@ pub(crate) struct Session<B: Base> {
     number: u32,
     wire: Option<B::Wire>,
     ledger: Ledger,
+    /// The run has its books.
+    handed_over: bool,
     /// The current transaction.
     tx: Tx,
     /// It commits its logon separately.
@@ -138,6 +140,7 @@ impl<B: Base> Session<B> {
             number,
             wire: Some(run.base.connect(&run.common, number)?),
             ledger: Ledger::default(),
+            handed_over: false,
             tx: Tx::CustomerRegistration,
             commits_logon: false,
             lost: None,
@@ -263,7 +266,7 @@ impl<B: Base> TwoStep for Session<B> {
         into.add(counter_catalog::USER_ROLLBACKS, rollbacks);
     }
 
-    /// Logs off and hands over the books. Nobody will learn whether a transaction still under way committed.
+    /// Logs off and hands over the books, which are still counted. Nobody will learn whether a transaction still under way committed.
     fn close(&mut self, run: &Self::Run, unanswered: Option<()>) {
         if unanswered.is_some() {
             self.ledger.doubt(self.tx);
@@ -271,7 +274,9 @@ impl<B: Base> TwoStep for Session<B> {
         if let Some(wire) = self.wire.take() {
             wire.close();
         }
-        locked(&run.ledger).merge(&std::mem::take(&mut self.ledger));
+        if !std::mem::replace(&mut self.handed_over, true) {
+            locked(&run.ledger).merge(&self.ledger);
+        }
     }
 }
 
@@ -464,17 +469,42 @@ mod tests {
         fn conclude(&self, _part: &mut FromEngine, _verify: bool) {}
     }
 
-    /// The server may have committed it.
-    #[test]
-    fn a_transaction_that_is_not_waited_for_any_longer_is_in_doubt() {
-        let session = || Session::<Nowhere> {
+    fn session() -> Session<Nowhere> {
+        Session {
             number: 1,
             wire: Some(Silent),
             ledger: Ledger::default(),
+            handed_over: false,
             tx: Tx::OrderProducts,
             commits_logon: false,
             lost: None,
+        }
+    }
+
+    /// The last reading of a run comes after its sessions have logged off.
+    #[test]
+    fn books_are_handed_over_once_and_are_still_counted() {
+        let settings = crate::testing::settings_of("postgres", assay_orders::params::PARAMS, &[]);
+        let common = Common {
+            asked: Asked::new(&settings).unwrap(),
+            bounds: Bounds { customers: (1, 1) },
+            lists: Lists::default(),
         };
+        let run = Run { common, base: Nowhere, ledger: Mutex::default() };
+        let mut session = session();
+        session.ledger.commits = 3;
+        for _ in 0..2 {
+            session.close(&run, None);
+            let mut counted = StatSet::default();
+            session.count(&run, &mut counted);
+            assert_eq!(counted.get(counter_catalog::USER_COMMITS), Some(3));
+            assert_eq!(locked(&run.ledger).commits, 3);
+        }
+    }
+
+    /// The server may have committed it.
+    #[test]
+    fn a_transaction_that_is_not_waited_for_any_longer_is_in_doubt() {
         let mut doubted = Ledger::default();
         doubted.doubt(Tx::OrderProducts);
         assert!(!doubted.in_doubt.is_empty());
