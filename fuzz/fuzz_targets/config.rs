@@ -5,7 +5,7 @@ use assay_measure::config::{Tables, is_secret, parse, redact, resolve, setting_l
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let tables = Tables { target: "native", params: &[], workload: &assay_slob::SETTINGS, others: &[] };
+    let tables = Tables { target: "native", params: &[], workload: &assay_slob::SETTINGS, concerns: &[], others: &[] };
     for path in ["any.conf", "any.toml"] {
         let resolved = resolve(&tables, &[parse(path, bytes)]);
         let _ = redact(path, bytes, &|name| is_secret(&tables, name));

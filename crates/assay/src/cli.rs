@@ -11,6 +11,7 @@ mod import;
 
 pub(crate) use import::ImportArgs;
 
+use crate::registry;
 use assay_report::formats::Format;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use format::{JSON, SLOB_CONF, TEXT};
@@ -174,10 +175,7 @@ pub(crate) struct SettingArgs {
     /// slob.conf, a SLOB banner, pgio.conf or assay.toml
     #[arg(short = 'c', long = "config", value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// What to test: native:DIR[,DIR2...], postgres://USER@HOST:PORT/DB, mysql:// or oracle:// alike,
-    /// temp:postgres[:VERSION], temp:mariadb[:VERSION] or temp:mysql[:VERSION] (a server only for this
-    /// command), or null: [default: native:./assay-data]
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help = registry::help_of(assay_slob::NAME) + " [default: native:./assay-data]")]
     pub(crate) target: Option<String>,
     /// Schemas (SCHEMAS) [default: those loaded, else 4]
     #[arg(short = 's', long, value_name = "N", allow_hyphen_values = true)]

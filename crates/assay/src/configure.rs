@@ -161,7 +161,13 @@ pub(crate) fn configure_quietly(args: &SettingArgs, options: Vec<Said>) -> Resul
         .filter(|other| other.name() != scheme)
         .map(|other| (other.name(), other.params()))
         .collect();
-    let tables = Tables { target: scheme, params: target.params(), workload: &assay_slob::SETTINGS, others: &others };
+    let tables = Tables {
+        target: scheme,
+        params: target.params(),
+        workload: &assay_slob::SETTINGS,
+        concerns: target.concerns(),
+        others: &others,
+    };
     let mut resolved = config::resolve(&tables, &layers);
     set_text(&mut resolved.settings, "TARGET", &url, origin);
     set_text(&mut resolved.settings, "ENGINE", scheme, Origin::Implied("TARGET".to_owned()));

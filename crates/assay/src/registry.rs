@@ -90,6 +90,12 @@ pub(crate) fn temporary_forms() -> String {
     forms.join(", ")
 }
 
+/// What help says of the targets of a workload.
+pub(crate) fn help_of(workload: &str) -> String {
+    let forms: Vec<&str> = bearing(workload).map(Target::form).collect();
+    format!("What to test: {}; or a server only for this command: {}", forms.join(", "), temporary_forms())
+}
+
 /// What the URL of a target begins with and how it is written; `temporary` is how that of a temporary server is.
 #[must_use]
 pub(crate) fn schemes(temporary: &str) -> Vec<Scheme<'_>> {
@@ -168,8 +174,13 @@ mod tests {
     fn every_default_of_every_target_is_a_legal_value() {
         use assay_measure::config::{Tables, resolve};
         for target in TARGETS {
-            let tables =
-                Tables { target: target.name(), params: target.params(), workload: &assay_slob::SETTINGS, others: &[] };
+            let tables = Tables {
+                target: target.name(),
+                params: target.params(),
+                workload: &assay_slob::SETTINGS,
+                concerns: &[],
+                others: &[],
+            };
             let problems = resolve(&tables, &[]).problems;
             assert!(problems.is_empty(), "{}: {problems:?}", target.name());
         }

@@ -53,7 +53,8 @@ fn settings(given: &[(&str, &str)]) -> Settings {
     ];
     let options =
         small.iter().chain(given).map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
-    let tables = Tables { target: "native", params: PARAMS, workload: &assay_slob::SETTINGS, others: &[] };
+    let tables =
+        Tables { target: "native", params: PARAMS, workload: &assay_slob::SETTINGS, concerns: &[], others: &[] };
     let resolved = resolve(&tables, &[command_line(options)]);
     assert!(!resolved.has_errors(), "{:?}", resolved.problems);
     resolved.settings

@@ -155,7 +155,8 @@ impl Ground {
             ("SCHEMAS", "3"),
         ];
         let options = given.map(|(name, value)| ("--set".to_owned(), name.to_owned(), value.to_owned()));
-        let tables = Tables { target: "native", params: PARAMS, workload: &assay_slob::SETTINGS, others: &[] };
+        let tables =
+            Tables { target: "native", params: PARAMS, workload: &assay_slob::SETTINGS, concerns: &[], others: &[] };
         let settings = resolve(&tables, &[command_line(options)]).settings;
         let asked = Asked::new(&dir.display().to_string(), &settings)?;
         let mut plan = LoadPlan::new(&asked, &settings, 2)?;

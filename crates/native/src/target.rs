@@ -30,7 +30,7 @@ impl Target for Native {
     }
 
     fn form(&self) -> &'static str {
-        "native:DIR"
+        "native:DIR[,DIR2...]"
     }
 
     fn params(&self) -> &'static [ParamDef] {

@@ -88,7 +88,8 @@ impl Case {
             ("DB_WRITERS", self.writers),
             ("UPDATE_PCT", "100"),
         ];
-        let tables = Tables { target: "native", params: PARAMS, workload: &assay_slob::SETTINGS, others: &[] };
+        let tables =
+            Tables { target: "native", params: PARAMS, workload: &assay_slob::SETTINGS, concerns: &[], others: &[] };
         let options = given.map(|(n, v)| ("--set".to_owned(), n.to_owned(), v.to_owned()));
         let resolved = resolve(&tables, &[command_line(options)]);
         assert!(!resolved.has_errors(), "{:?}", resolved.problems);

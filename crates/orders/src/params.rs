@@ -15,9 +15,8 @@ const SCALE_MILLI: std::ops::RangeInclusive<u64> = 1..=1_000_000;
 pub const PARAMS: &[ParamDef] = params! {
     "ORDERS_SCALE", Text, "1", "size of the data set: 1 is a million customers, about 15.9 million rows and 2 GB; \
      fractions to .001", flag ["scale"], of "orders-run orders-sweep orders-prepare";
-    "ORDERS_SCHEMA", Text, "assay_orders", "schema (on MariaDB and MySQL: database) of the data set; assay creates it and \
-     refuses one that it did not make (not on Oracle, which uses the schema of the \
-     URL's user)";
+    "ORDERS_SCHEMA", Text, "assay_orders", "schema (where a server has none: database) of the data set; assay creates it and \
+     refuses one that it did not make; without effect on a target whose URL names the place";
     "ORDERS_INDEXES", Choice(&["all", "keys", "none"]), "all", "indexes of the data set: all; keys, those of primary and foreign keys alone; none", flag ["indexes"], of "orders-prepare";
     "ORDERS_PARTITIONS", Choice(&["none", "hash", "composite"]), "none", "partitions of the six tables that grow: none, or by hash; \
      composite is refused", flag ["partitions"], of "orders-prepare";
@@ -48,14 +47,10 @@ pub const PARAMS: &[ParamDef] = params! {
     "VERIFY", Bool, "TRUE", "check the consistency of the data set after the run (17 checks)";
 };
 
-/// Parameters of a target that only concern SLOB's operations and data set.
-const OF_SLOB: &[&str] = &["READ_MODE", "IO_DEPTH", "PG_SCHEMA", "AUTOVACUUM", "CHECK"];
-
-/// Whether a parameter has an effect on order entry; `own` are those of the target.
+/// Whether a parameter is one of order entry, of a run, or of the target, whose `own` are given.
 #[must_use]
 pub fn heeds(name: &str, own: &[ParamDef]) -> bool {
-    let mut all = own.iter().filter(|def| !OF_SLOB.contains(&def.name)).chain(RUN_PARAMS).chain(PARAMS);
-    all.any(|def| def.name == name)
+    own.iter().chain(RUN_PARAMS).chain(PARAMS).any(|def| def.name == name)
 }
 
 /// The indexes of the data set.
@@ -230,7 +225,7 @@ pub(crate) mod tests {
 
     pub(crate) fn settings(given: &[(&str, &str)]) -> Settings {
         let workload = &WorkloadParams { name: "", params: &[], rules: |_| () };
-        let tables = Tables { target: "postgres", params: PARAMS, workload, others: &[] };
+        let tables = Tables { target: "postgres", params: PARAMS, workload, concerns: &[], others: &[] };
         let said = given.iter().map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
         let resolved = resolve(&tables, &[command_line(said)]);
         assert!(!resolved.has_errors(), "{:?}", resolved.problems);

@@ -9,7 +9,7 @@ use crate::workload::Workload;
 use crate::plan::Plan;
 use crate::stop::Stop;
 use assay_measure::clock::Ns;
-use assay_measure::config::{ParamDef, Settings};
+use assay_measure::config::{Concern, ParamDef, Settings};
 use assay_measure::snapshot::{Fact, StatSet, WaitClass};
 use std::time::Duration;
 
@@ -316,6 +316,11 @@ pub trait Target: Sync {
 
     /// Parameters beside the workload's own.
     fn params(&self) -> &'static [ParamDef];
+
+    /// To which of the targets it belongs that only some of the workload's parameters concern.
+    fn concerns(&self) -> &'static [Concern] {
+        &[]
+    }
 
     /// What its operations are called, in the plural.
     fn operations(&self) -> &'static str {

@@ -12,9 +12,13 @@ mod tests;
 const ANY: u64 = u64::MAX;
 /// Schemas a run may use, as in the original (`setup.sh` takes 1 to 4096).
 pub const SCHEMAS_MAX: u64 = 4096;
-const ORACLE: Concern = Concern { targets: &["oracle"], called: "Oracle" };
-const MYSQL: Concern = Concern { targets: &["mysql"], called: "MySQL" };
-const DB2: Concern = Concern { targets: &["db2"], called: "Db2" };
+/// Targets for which earlier versions of SLOB have parameters of their own; none is of Db2.
+pub const ORACLE: Concern = Concern("Oracle");
+/// As [`ORACLE`].
+pub const MYSQL: Concern = Concern("MySQL");
+const DB2: Concern = Concern("Db2");
+/// Databases that perform SQL statements, whether a server does so or a library.
+pub const SQL: Concern = Concern("a SQL database");
 
 /// Every parameter of the workload. Defaults are those of the SLOB 2.5.3 file, except for SCALE and the parameters that
 /// SLOB does not have.
@@ -32,7 +36,7 @@ pub const PARAMS: &[ParamDef] = params! {
     "SCAN_PARALLEL" = "PARALLEL_DEGREE" = "DEGREE", Int(1, 256), "1", "streams that read one scan table together", flag ["parallel"], of "run show" => Work("");
     "OBFUSCATE_COLUMNS", Bool, "FALSE", "random content instead of one repeated letter";
     "COMPRESS_PCT", Int(0, 100), "0", "compressible percent of each column with OBFUSCATE_COLUMNS" => Work("");
-    "UNIQUE_INDEX", Bool, "FALSE", "unique index on the key (SQL targets)", only SERVERS;
+    "UNIQUE_INDEX", Bool, "FALSE", "unique index on the key (SQL targets)", only SQL;
     "DO_HOTSPOT", Bool, "FALSE", "whether HOTSPOT_FREQUENCY applies" => Work("hot spot");
     "HOTSPOT_MB", Mebibytes, "8", "hot window of each schema, MiB" => Work("hot spot"), idle with "DO_HOTSPOT" = "FALSE";
     "HOTSPOT_OFFSET_MB", Mebibytes, "16", "start of the hot window, MiB" => Work("hot spot"), idle with "DO_HOTSPOT" = "FALSE";

@@ -18,7 +18,7 @@ pub(crate) fn until(what: &str, mut seen: impl FnMut() -> bool) {
 
 /// Settings of a target with these parameters, as a command line that may name a password would give them.
 pub(crate) fn settings_of(target: &'static str, params: &'static [ParamDef], said: &[(&str, &str)]) -> Settings {
-    let tables = Tables { target, params, workload: &assay_slob::SETTINGS, others: &[] };
+    let tables = Tables { target, params, workload: &assay_slob::SETTINGS, concerns: &[], others: &[] };
     let said = said.iter().map(|(name, value)| {
         let option = format!("--set {name}");
         (option, (*name).to_owned(), (*value).to_owned())

@@ -77,8 +77,9 @@ impl RustFile<'_> {
 pub(crate) fn check(tree: &Tree) -> Vec<Violation> {
     let files = rust_files(tree);
     let mut violations = Vec::new();
+    let servers = code::servers(tree);
     for file in &files {
-        code::check(file, &mut violations);
+        code::check(file, &servers, &mut violations);
     }
     workspace::check(tree, &files, &mut violations);
     circles::check(tree, &files, &mut violations);

@@ -257,9 +257,10 @@ fn every_target_and_probe_has_a_folder_of_its_own() {
 
 #[test]
 fn a_database_is_named_in_its_folder_alone() {
+    let broken = |code| rules(&tree(&[("crates/sql/src/postgres/README.md", ""), ("crates/run/src/lib.rs", code)]));
     for code in ["const A: &str = \"PostgreSQL 16+\";\n", "fn mysql() {}\n"] {
         assert_eq!(broken(code), ["database"]);
-        let test = format!("/// As in Oracle.\n#[cfg(test)]\nmod tests {{\n{code}}}\n");
+        let test = format!("/// As in Postgres.\n#[cfg(test)]\nmod tests {{\n{code}}}\n");
         assert_eq!(broken(&test), [""; 0]);
     }
 }

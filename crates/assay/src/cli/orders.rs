@@ -3,6 +3,7 @@
 use super::format::{self, JSON, TEXT};
 use super::params::{self, Flags};
 use super::{DataArgs, DestroyArgs, PrepareArgs, RunArgs, RunOnlyArgs, SettingArgs, SweepArgs};
+use crate::registry;
 use assay_report::formats::Format;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
@@ -36,9 +37,7 @@ pub(crate) struct OrdersPlace {
     /// A file of settings: assay.toml
     #[arg(short = 'c', long = "config", value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The server: postgres://USER@HOST:PORT/DB (mysql:// and oracle:// likewise), or temp:postgres[:VERSION],
-    /// temp:mariadb[:VERSION] or temp:mysql[:VERSION] (a server only for this command)
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", help = registry::help_of(WORKLOAD))]
     target: Option<String>,
     /// Any parameter, repeatable: --set RETRIES=10
     #[arg(long = "set", value_name = "NAME=VALUE")]

@@ -113,7 +113,7 @@ pub(crate) struct WhichArgs {
     /// slob, io, sync, ...
     #[arg(long, value_name = "NAME")]
     pub(crate) workload: Option<String>,
-    /// The target: native, postgres, null, ...
+    /// The target, by the word that its URL begins with
     #[arg(long, visible_alias = "target", value_name = "NAME")]
     pub(crate) engine: Option<String>,
     /// Name of the host it ran on

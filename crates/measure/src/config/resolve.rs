@@ -17,6 +17,8 @@ pub struct Tables<'a> {
     pub params: &'static [ParamDef],
     /// What the workload adds to those of every run.
     pub workload: &'static WorkloadParams,
+    /// To which of the targets it belongs that only some parameters concern.
+    pub concerns: &'a [Concern],
     /// Other targets' parameters, by scheme: known, but without effect here.
     pub others: &'a [(&'a str, &'static [ParamDef])],
 }
@@ -113,10 +115,9 @@ impl Resolver<'_> {
         if [self.tables.target, self.tables.workload.name, "run"].contains(&scope) {
             return false;
         }
-        let known = ["native", "null", "postgres", "mysql", "oracle"];
         let others = self.tables.others.iter().map(|(name, _)| *name);
-        if !known.contains(&scope) && !others.clone().any(|name| name == scope) {
-            let hint = nearest(scope, known.into_iter().chain(others).chain([self.tables.workload.name]))
+        if !others.clone().any(|name| name == scope) {
+            let hint = nearest(scope, others.chain([self.tables.target, self.tables.workload.name]))
                 .map(|name| format!("; did you mean [{name}]?"))
                 .unwrap_or_default();
             self.problem(true, &given.place, format!("{} is in the unknown table [{scope}]{hint}", given.name));
@@ -249,8 +250,8 @@ fn foreign_to(tables: &Tables<'_>, resolved: &mut Resolved) {
     let mut place = BTreeMap::new();
     for def in all_params(tables) {
         let setting = resolved.settings.get(def.name);
-        let foreign = def.concerns.filter(|concern| !concern.targets.contains(&tables.target));
-        if let Some(Concern { called, .. }) = foreign.filter(|_| setting.origin != Origin::Default) {
+        let foreign = def.concerns.filter(|concern| !tables.concerns.contains(concern));
+        if let Some(Concern(called)) = foreign.filter(|_| setting.origin != Origin::Default) {
             by_kind.entry(called).or_default().push(def.name);
             place.entry(called).or_insert_with(|| place_of(&setting.origin));
         }

@@ -7,11 +7,11 @@ use super::settings::{Concern, ParamDef};
 const ANY: u64 = u64::MAX;
 
 /// Database servers.
-pub const SERVERS: Concern = Concern { targets: &["oracle", "postgres", "mysql"], called: "a database server" };
+pub const SERVERS: Concern = Concern("a database server");
 
 /// Every parameter of a run as such.
 pub const RUN_PARAMS: &[ParamDef] = crate::params! {
-    "TARGET", Text, "", "target under test: native:DIR, null:, ... (default native:./assay-data)";
+    "TARGET", Text, "", "target under test, as --target (default native:./assay-data)";
     "ENGINE", Text, "", "kind of target if TARGET is not given: native, null";
     "LABEL", Text, "", "a name for the run in lists, reports and comparisons", flag ["label"], of "run sweep recovery orders-run orders-sweep";
     "SESSIONS", Int(1, 1 << 20), "", "total number of sessions, assigned to the schemas in turn; default SCHEMAS x \

@@ -49,14 +49,9 @@ pub struct ParamDef {
     pub concerns: Option<Concern>,
 }
 
-/// Some of the targets.
+/// Some of the targets, by what they are called together. Each target says to which it belongs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Concern {
-    /// Their URL schemes.
-    pub targets: &'static [&'static str],
-    /// What they are called.
-    pub called: &'static str,
-}
+pub struct Concern(pub &'static str);
 
 /// What a parameter changes, and so what a difference in it does to a comparison of two runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -48,7 +48,8 @@ pub(super) fn settings(given: &[(&str, &str)]) -> Settings {
     let small = [("REDO_LOGS", "2"), ("REDO_LOG_MB", "8"), ("UNDO_MB", "16"), ("SEED", "7"), ("SCAN_TABLE_SZ", "16")];
     let options =
         small.iter().chain(given).map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
-    let tables = Tables { target: "native", params: PARAMS, workload: &assay_slob::SETTINGS, others: &[] };
+    let tables =
+        Tables { target: "native", params: PARAMS, workload: &assay_slob::SETTINGS, concerns: &[], others: &[] };
     let resolved = resolve(&tables, &[command_line(options)]);
     assert!(!resolved.has_errors(), "{:?}", resolved.problems);
     resolved.settings

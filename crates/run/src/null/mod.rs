@@ -97,7 +97,13 @@ mod tests {
     const NULL: Null = Null(&Slob);
 
     fn settings(given: &[(&str, &str)]) -> Settings {
-        let tables = Tables { target: "null", params: NULL.params(), workload: &assay_slob::SETTINGS, others: &[] };
+        let tables = Tables {
+            target: "null",
+            params: NULL.params(),
+            workload: &assay_slob::SETTINGS,
+            concerns: &[],
+            others: &[],
+        };
         let options = given.iter().map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
         resolve(&tables, &[command_line(options)]).settings
     }

@@ -17,7 +17,7 @@ fn data() -> DataSet {
 }
 
 fn resolved(text: &str, schemas: u32, threads: u32) -> Resolved {
-    let tables = Tables { target: "native", params: &[], workload: &SETTINGS, others: &[] };
+    let tables = Tables { target: "native", params: &[], workload: &SETTINGS, concerns: &[], others: &[] };
     let usual = format!("SCHEMAS={schemas}\nTHREADS_PER_SCHEMA={threads}\n");
     let seed = command_line([("--seed".to_owned(), "SEED".to_owned(), "7".to_owned())]);
     resolve(&tables, &[parse("usual.conf", usual.as_bytes()), parse("slob.conf", text.as_bytes()), seed])
@@ -210,7 +210,7 @@ fn sessions_in_all_are_dealt_to_the_schemas_in_turn() {
 
 #[test]
 fn sessions_in_all_and_per_schema_exclude_each_other_on_one_command_line() {
-    let tables = Tables { target: "native", params: &[], workload: &SETTINGS, others: &[] };
+    let tables = Tables { target: "native", params: &[], workload: &SETTINGS, concerns: &[], others: &[] };
     let said = command_line(
         [("-t", "THREADS_PER_SCHEMA", "2"), ("--sessions", "SESSIONS", "3")]
             .map(|(place, name, value)| (place.to_owned(), name.to_owned(), value.to_owned())),

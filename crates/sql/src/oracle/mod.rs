@@ -34,11 +34,12 @@ use crate::marked::Marked;
 use crate::place::Place;
 use crate::slob::{Dialect, Job, Jobs, SlobOn};
 use address::Address;
-use assay_measure::config::{ParamDef, Settings};
+use assay_measure::config::{Concern, ParamDef, SERVERS, Settings};
 use assay_run::dataset::lines::text;
 use assay_run::engine::{Engine, EngineError, Line, Progress, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
+use assay_slob::params::{ORACLE, SQL};
 use attached::{Site, Token};
 use server::Server;
 use session::{Id, Session, Way, told};
@@ -130,6 +131,7 @@ impl Dialect for Oracle {
     const NAME: &'static str = "oracle";
     const FORM: &'static str = address::FORM;
     const PARAMS: &'static [ParamDef] = params::PARAMS;
+    const CONCERNS: &'static [Concern] = &[SQL, SERVERS, ORACLE];
     const ANSWER_TIMEOUT: &'static str = "ORACLE_ANSWER_TIMEOUT";
 
     type Own = ();

@@ -4,7 +4,7 @@ use super::marker::Marker;
 use super::{already, checked_lines, nothing, removed};
 use crate::claim::Purpose;
 use crate::place::{LOOK, Place};
-use assay_measure::config::{ParamDef, Settings};
+use assay_measure::config::{Concern, ParamDef, Settings};
 use assay_orders::checks::Checked;
 use assay_orders::params::{heeds, partitions};
 use assay_orders::workload::{OPERATIONS, OrderEntry};
@@ -31,8 +31,8 @@ impl<N> There<N> {
 
 /// What each server does in its own way.
 pub(crate) trait Life {
-    /// The parameter of order entry that has no effect on this server, and those of the SLOB target that have one.
-    const UNHEEDED: &'static str = "";
+    /// Parameters of this server, of a run and of order entry that have no effect on order entry here, and those of SLOB that have one.
+    const UNHEEDED: &'static [&'static str];
     const HEEDED: &'static [&'static str] = &[];
 
     /// The server as a SLOB target.
@@ -127,11 +127,15 @@ impl<L: Loads + Opens> Target for OrderEntryOn<L> {
     }
 
     fn heeds(&self, name: &str) -> bool {
-        name != L::UNHEEDED && (heeds(name, self.0.params()) || L::HEEDED.contains(&name))
+        !L::UNHEEDED.contains(&name) && (heeds(name, self.0.params()) || L::HEEDED.contains(&name))
     }
 
     fn shape(&self, settings: &Settings, plan: &mut Plan) -> Result<(), EngineError> {
         OrderEntry::shape(settings, plan)
+    }
+
+    fn concerns(&self) -> &'static [Concern] {
+        self.0.concerns()
     }
 
     fn temporary(&self) -> &'static [&'static str] {

@@ -4,11 +4,12 @@ use super::job::Jobs;
 use crate::claim::{Purpose, settled};
 use crate::marked::{Marked, Own};
 use crate::place::{LOOK, Place, Temporary};
-use assay_measure::config::{ParamDef, Settings};
+use assay_measure::config::{Concern, ParamDef, SERVERS, Settings};
 use assay_run::dataset::lines::text;
 use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Started, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
+use assay_slob::params::SQL;
 
 /// What each server does in its own way.
 pub(crate) trait Dialect: Jobs + std::fmt::Debug + Sync {
@@ -16,6 +17,8 @@ pub(crate) trait Dialect: Jobs + std::fmt::Debug + Sync {
     const NAME: &'static str;
     const FORM: &'static str;
     const PARAMS: &'static [ParamDef];
+    /// As [`Target::concerns`].
+    const CONCERNS: &'static [Concern] = &[SQL, SERVERS];
     /// The parameter that limits the time of an answer.
     const ANSWER_TIMEOUT: &'static str;
     /// As [`Target::temporary`] and [`Target::server_params`].
@@ -175,6 +178,10 @@ impl<D: Dialect> Target for SlobOn<D> {
 
     fn params(&self) -> &'static [ParamDef] {
         D::PARAMS
+    }
+
+    fn concerns(&self) -> &'static [Concern] {
+        D::CONCERNS
     }
 
     fn temporary(&self) -> &'static [&'static str] {

@@ -151,7 +151,7 @@ fn old_names_map_with_a_notice() {
     assert_value("DO_UPDATE_HOTSPOT=FALSE", "UPDATE_HOTSPOT", "FALSE", "old spelling");
     assert_value("DIRECT_IO=FALSE", "IO_MODE", "asynch", "IO_MODE=asynch");
     assert_value("FILESYSTEMIO_OPTIONS=SETALL", "IO_MODE", "setall", "another name of IO_MODE");
-    assert_value("UNIQUE_INDEX=UNIQUE", "UNIQUE_INDEX", "TRUE", "a database server only");
+    assert_value("UNIQUE_INDEX=UNIQUE", "UNIQUE_INDEX", "TRUE", "a SQL database only");
     assert_value("DO_UPDATE_HOTSPOT=TRUE", "UPDATE_HOTSPOT", "TRUE", "old spelling");
 }
 

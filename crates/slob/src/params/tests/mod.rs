@@ -14,7 +14,8 @@ const NATIVE: &[ParamDef] = assay_measure::params! {
     "IO_DEPTH", ParamKind::Int(1, 1024), "", "";
 };
 
-const TABLES: Tables<'static> = Tables { target: "native", params: NATIVE, workload: &SETTINGS, others: &[] };
+const TABLES: Tables<'static> =
+    Tables { target: "native", params: NATIVE, workload: &SETTINGS, concerns: &[], others: &[] };
 
 fn resolve_text(text: &str) -> Resolved {
     resolve(&TABLES, &[parse("slob.conf", text.as_bytes())])

@@ -86,7 +86,7 @@ fn there(control: &mut Connection, names: &Named) -> Result<There<Named>, Engine
 
 impl Life for MariadbOrders {
     /// Each session waits for its answers in a thread of its own.
-    const UNHEEDED: &'static str = "DRIVER_THREADS";
+    const UNHEEDED: &'static [&'static str] = &["DRIVER_THREADS", "READ_MODE", "CHECK"];
 
     type Slob = SlobOn<Mariadb>;
     type At = (Address, Named);

@@ -75,7 +75,7 @@ fn there(session: &mut dyn Session, visit: &Visit) -> Result<There<Named>, Engin
 
 impl Life for OracleOrders {
     /// The schema is always that of the URL's user.
-    const UNHEEDED: &'static str = "ORDERS_SCHEMA";
+    const UNHEEDED: &'static [&'static str] = &["ORDERS_SCHEMA", "READ_MODE", "CHECK"];
     const HEEDED: &'static [&'static str] = WORDS;
 
     type Slob = SlobOn<Oracle>;

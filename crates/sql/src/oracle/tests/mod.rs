@@ -30,7 +30,7 @@ pub(super) fn settings(said: &[(&str, &str)]) -> Settings {
 
 /// The same of a target with these parameters.
 pub(super) fn settings_of(params: &'static [ParamDef], said: &[(&str, &str)]) -> Settings {
-    let tables = Tables { target: "oracle", params, workload: &assay_slob::SETTINGS, others: &[] };
+    let tables = Tables { target: "oracle", params, workload: &assay_slob::SETTINGS, concerns: &[], others: &[] };
     let lines: Vec<String> = said.iter().map(|(name, value)| format!("{name}='{value}'\n")).collect();
     let resolved = config::resolve(&tables, &[config::parse("slob.conf", lines.concat().as_bytes())]);
     assert!(!resolved.has_errors(), "{:?}", resolved.problems);

@@ -68,6 +68,8 @@ fn there(control: &mut Connection, names: &Named) -> Result<There<Named>, Engine
 }
 
 impl Life for PostgresOrders {
+    const UNHEEDED: &'static [&'static str] = &["READ_MODE", "IO_DEPTH", "PG_SCHEMA", "AUTOVACUUM", "CHECK"];
+
     type Slob = SlobOn<Postgres>;
     type At = (Place, Named);
     type Names = Named;

@@ -60,7 +60,8 @@ fn settings(log_block_bytes: u32) -> Settings {
         ("LOG_BLOCK_BYTES", log_block.as_str()),
     ];
     let options = given.iter().map(|(name, value)| ("--set".to_owned(), (*name).to_owned(), (*value).to_owned()));
-    let tables = Tables { target: "native", params: PARAMS, workload: &assay_slob::SETTINGS, others: &[] };
+    let tables =
+        Tables { target: "native", params: PARAMS, workload: &assay_slob::SETTINGS, concerns: &[], others: &[] };
     resolve(&tables, &[command_line(options)]).settings
 }
 
