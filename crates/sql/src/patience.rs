@@ -89,6 +89,11 @@ impl Patience {
         Self { answer, strict: false, shared: Arc::new(Shared { stop: stop.clone(), ..Shared::default() }) }
     }
 
+    /// The request to stop that it obeys.
+    pub(crate) fn stop(&self) -> &Stop {
+        &self.shared.stop
+    }
+
     /// Bounds what the command does from now on: it ends within this time and at a request to stop, whatever the server
     /// reports. `None` lifts the bound.
     pub(crate) fn phase(&self, name: &'static str, within: Option<Duration>) {
@@ -122,7 +127,7 @@ impl Patience {
     /// Whether the user has asked to stop.
     #[must_use]
     pub fn hurries(&self) -> bool {
-        self.shared.stop.requested()
+        self.stop().requested()
     }
 
     /// Returns `Interrupted` instead of `error` if the user has asked to stop and the server was given up.
@@ -149,7 +154,7 @@ impl Patience {
         if let Some(why) = self.shared.over.get() {
             return Err(gone(why.clone()));
         }
-        if !self.shared.stop.abandoned() {
+        if !self.stop().abandoned() {
             return Ok(());
         }
         let since = *wait.abandoned.get_or_insert_with(Instant::now);

@@ -71,6 +71,9 @@ impl<T: Cancel> Running<T> {
 pub(crate) trait Attachment: Send + Sync {
     type Token: Cancel;
 
+    /// As [`Engine::works_in_driver_threads`](assay_run::engine::Engine::works_in_driver_threads).
+    const IN_DRIVER_THREADS: bool = false;
+
     fn running(&self) -> &Running<Self::Token>;
 
     /// Limits every wait for the server; `None` if its driver does.

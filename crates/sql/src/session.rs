@@ -443,7 +443,7 @@ impl<B: Base> Engine for SlobEngine<B> {
     }
 
     fn works_in_driver_threads(&self) -> bool {
-        false
+        B::On::IN_DRIVER_THREADS
     }
 
     fn watched_disks(&self) -> Vec<String> {

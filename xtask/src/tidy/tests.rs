@@ -257,7 +257,8 @@ fn every_target_and_probe_has_a_folder_of_its_own() {
 
 #[test]
 fn a_database_is_named_in_its_folder_alone() {
-    let broken = |code| rules(&tree(&[("crates/sql/src/postgres/README.md", ""), ("crates/run/src/lib.rs", code)]));
+    let broken =
+        |code: &str| rules(&tree(&[("crates/sql/src/postgres/README.md", ""), ("crates/run/src/lib.rs", code)]));
     for code in ["const A: &str = \"PostgreSQL 16+\";\n", "fn mysql() {}\n"] {
         assert_eq!(broken(code), ["database"]);
         let test = format!("/// As in Postgres.\n#[cfg(test)]\nmod tests {{\n{code}}}\n");

@@ -2,7 +2,7 @@
 //! provides the connections.
 
 use super::marker::Marker;
-use super::session::{Base, Common, Run, Session};
+use super::session::{Base, Common, Run, Session, Wire};
 use crate::pipelined::Pipeline;
 use crate::running::{Attachment, OnServer};
 use assay_measure::locked::locked;
@@ -29,7 +29,7 @@ pub(crate) struct OrdersEngine<B: Base> {
 impl<B: Base> OrdersEngine<B> {
     /// For a data set whose books are open; `facts` describe the server, and `durability` says what makes a commit durable there.
     pub(crate) fn new(
-        (asked, rate_per_s): (Asked, u64),
+        (mut asked, rate_per_s): (Asked, u64),
         found: &Marker,
         mut facts: Vec<Fact>,
         durability: String,
@@ -37,6 +37,7 @@ impl<B: Base> OrdersEngine<B> {
     ) -> Self {
         let told = format!("order entry, scale {}, seed {}", found.scale(), found.seed);
         facts.push(Fact::new("data_set", told));
+        asked.client_side |= !B::Wire::PROCEDURES;
         Self {
             run: Run {
                 common: Common {
@@ -52,7 +53,7 @@ impl<B: Base> OrdersEngine<B> {
                 data_seed: found.seed,
                 data_version: found.version,
                 partitions: found.partitions,
-                isolation: "read committed".to_owned(),
+                isolation: B::ISOLATION.to_owned(),
                 durability,
                 asked: Some(asked.clone()),
                 rate_per_s,
@@ -114,7 +115,7 @@ impl<B: Base> Engine for OrdersEngine<B> {
     }
 
     fn works_in_driver_threads(&self) -> bool {
-        false
+        B::On::IN_DRIVER_THREADS
     }
 
     fn phase(&self, name: &'static str, within: Option<Duration>) {

@@ -35,6 +35,9 @@ pub(crate) struct Common {
 pub(crate) trait Wire {
     type Error;
 
+    /// `false` where there are no procedures: each transaction is then performed statement by statement.
+    const PROCEDURES: bool = true;
+
     /// Converts an error to the failure of the operation; `true` if the connection is lost.
     fn failure(error: &Self::Error) -> (OpError, bool);
 
@@ -48,11 +51,15 @@ pub(crate) trait Wire {
         Ok(())
     }
 
-    /// Has the server perform a whole transaction, including the commit.
-    fn ask(&mut self, inputs: &Inputs<'_>, pause: Pause) -> Result<(), Self::Error>;
+    /// Has the server perform a whole transaction by a procedure, including the commit.
+    fn ask(&mut self, _inputs: &Inputs<'_>, _pause: Pause) -> Result<(), Self::Error> {
+        Ok(())
+    }
 
     /// Waits for the effects of that transaction.
-    fn answer(&mut self) -> Result<Effects, Self::Error>;
+    fn answer(&mut self) -> Result<Effects, Self::Error> {
+        Ok(Effects::default())
+    }
 
     fn begin(&mut self) -> Result<(), Self::Error>;
 
@@ -81,6 +88,8 @@ pub(crate) trait Wire {
 /// What each server provides for a run.
 pub(crate) trait Base: OnServer {
     type Wire: Wire;
+
+    const ISOLATION: &'static str = "read committed";
 
     /// Threads that drive the sessions: one for each, if a session blocks until its answer arrives.
     fn driver_threads(&self, sessions: usize, _cpus: usize) -> usize {

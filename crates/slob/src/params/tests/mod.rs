@@ -15,7 +15,7 @@ const NATIVE: &[ParamDef] = assay_measure::params! {
 };
 
 const TABLES: Tables<'static> =
-    Tables { target: "native", params: NATIVE, workload: &SETTINGS, concerns: &[], others: &[] };
+    Tables { target: "native", params: NATIVE, workload: &SETTINGS, concerns: &[], others: &[("postgres", &[])] };
 
 fn resolve_text(text: &str) -> Resolved {
     resolve(&TABLES, &[parse("slob.conf", text.as_bytes())])
