@@ -335,7 +335,7 @@ fn log(record: &Record, share: &Share) -> Limit {
 
 fn locks(record: &Record, share: &Share) -> Limit {
     let event = told_of(record, share, is_lock);
-    Limit::new("other sessions: they use the same blocks or rows", event)
+    Limit::new("other sessions: they use the same blocks, rows or locks", event)
 }
 
 fn writer(record: &Record, share: &Share) -> Limit {

@@ -11,6 +11,7 @@ use assay_orders::params::Indexes;
 /// A server's words for the objects of a data set.
 pub(crate) trait Ddl: Words {
     const CREATE: &'static str = "create table";
+    const CREATE_INDEX: &'static str = "create index";
 
     /// Types of a short text without its length, a count, a checksum, and a sum of money.
     const TYPES: [&'static str; 4];
@@ -94,14 +95,14 @@ pub(crate) fn keys(words: &impl Ddl, indexes: Indexes) -> Vec<String> {
 }
 
 /// Secondary indexes, one statement each.
-pub(crate) fn indexes(words: &impl Ddl, indexes: Indexes) -> Vec<String> {
+pub(crate) fn indexes<D: Ddl>(words: &D, indexes: Indexes) -> Vec<String> {
     if indexes != Indexes::All {
         return Vec::new();
     }
     let of = |index: &assay_orders::model::Index| {
         let columns = names(words, index.columns, index.lower);
         let (name, table) = (words.name(index.name), words.relation(index.table.name()));
-        format!("create index {name} on {table} ({columns}){}", words.index_storage(None))
+        format!("{} {name} on {table} ({columns}){}", D::CREATE_INDEX, words.index_storage(None))
     };
     INDEXES.iter().map(of).collect()
 }

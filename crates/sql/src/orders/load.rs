@@ -33,7 +33,11 @@ pub(crate) fn threads(settings: &Settings) -> usize {
 }
 
 /// The lines of a plan.
-pub(crate) fn plan(found: Option<Marker>, schema: &str, settings: &Settings) -> Result<Vec<Line>, EngineError> {
+pub(crate) fn plan(
+    found: Option<Marker>,
+    schema: &str,
+    (settings, threads): (&Settings, usize),
+) -> Result<Vec<Line>, EngineError> {
     let (marker, again) = Marker::resumed(found, settings)?;
     let generator = marker.generator();
     let text = text_line;
@@ -53,7 +57,7 @@ pub(crate) fn plan(found: Option<Marker>, schema: &str, settings: &Settings) -> 
         ),
         text("indexes", "indexes", marker.indexes.clone()),
         text("partitions", "partitions", marker.cut()),
-        line("load_threads", "threads that load", LineValue::Count(threads(settings) as u64)),
+        line("load_threads", "threads that load", LineValue::Count(threads as u64)),
         line("seed", "seed", LineValue::Count(marker.seed)),
     ];
     if again {
@@ -201,10 +205,10 @@ impl<'a, C: Copies> Load<'a, C> {
         copies: &'a C,
         words: &'a (dyn Words + Sync),
         marker: &Marker,
-        settings: &Settings,
+        threads: usize,
         (stop, progress): (&'a Stop, &'a dyn Progress),
     ) -> Self {
-        Self { copies, words, generator: marker.generator(), threads: threads(settings), stop, progress }
+        Self { copies, words, generator: marker.generator(), threads, stop, progress }
     }
 
     /// Copies the missing pieces, verifies and finishes; returns the time it took, including the connection and everything before it.

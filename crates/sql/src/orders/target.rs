@@ -62,6 +62,11 @@ pub(crate) trait Life {
     /// Claims the place and inspects it.
     fn claim(at: &Self::At, purpose: Purpose) -> Result<(Self::Claim, There<Self::Names>), EngineError>;
 
+    /// Threads that load here.
+    fn load_threads(settings: &Settings) -> usize {
+        super::load::threads(settings)
+    }
+
     /// An additional plan line for this server.
     fn plan_more(_settings: &Settings) -> Result<Option<Line>, EngineError> {
         Ok(None)
@@ -185,7 +190,7 @@ impl<L: Loads + Opens> Target for OrderEntryOn<L> {
             let there = self.look(location, settings)?;
             (schema, found) = (there.schema, there.found);
         }
-        let mut lines = super::load::plan(found, &schema, settings)?;
+        let mut lines = super::load::plan(found, &schema, (settings, L::load_threads(settings)))?;
         lines.extend(L::plan_more(settings)?);
         Ok(lines)
     }

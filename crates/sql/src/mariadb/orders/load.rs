@@ -14,7 +14,7 @@ use crate::mariadb::product::Product;
 use crate::orders::ddl::{create_tables, metadata};
 use crate::orders::load::{Copies, Load, Source, Sums, threads};
 use crate::orders::marker::Marker;
-use crate::orders::target::Loads;
+use crate::orders::target::{Life, Loads};
 use crate::orders::{Rows, Talk, all};
 use assay_measure::config::Settings;
 use assay_orders::checks::Words;
@@ -72,7 +72,7 @@ impl Loads for MariadbOrders {
             partitions: marker.partitions,
             packet_bytes: usize::try_from(server.packet_bytes).unwrap_or(usize::MAX),
         };
-        let load = Load::new(&copies, names, &marker, settings, (stop, progress));
+        let load = Load::new(&copies, names, &marker, Self::load_threads(settings), (stop, progress));
         load.run(&mut control, marker, (began, connected))
     }
 }

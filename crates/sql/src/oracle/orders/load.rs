@@ -12,7 +12,7 @@ use crate::claim::Purpose;
 use crate::orders::ddl::{create_tables, indexes, keys, metadata, references, rules};
 use crate::orders::load::{Copies, Load, Source, Sums};
 use crate::orders::marker::Marker;
-use crate::orders::target::Loads;
+use crate::orders::target::{Life, Loads};
 use crate::orders::{Rows, Talk, all};
 use assay_measure::config::Settings;
 use assay_orders::lines::Lines;
@@ -92,7 +92,7 @@ impl Loads for OracleOrders {
         }
         all(&mut control, &create_tables(&names, marker.which(), marker.partitions), "creating the tables")?;
         let copies = Copying { visit, names: &names, server: &server };
-        let load = Load::new(&copies, &names, &marker, settings, (stop, progress));
+        let load = Load::new(&copies, &names, &marker, Self::load_threads(settings), (stop, progress));
         load.run(&mut control, marker, (began, connected))
     }
 }

@@ -7,7 +7,7 @@ use super::marker;
 use crate::orders::ddl::{create_tables, indexes, keys, metadata, references, rules};
 use crate::orders::load::{Copies, Load, Source, Sums};
 use crate::orders::marker::Marker;
-use crate::orders::target::Loads;
+use crate::orders::target::{Life, Loads};
 use crate::orders::{Rows, Talk, all};
 use crate::postgres::claim::{self, Purpose};
 use crate::postgres::conninfo::ConnectOptions;
@@ -63,7 +63,7 @@ impl Loads for PostgresOrders {
             all(&mut control, &sql, "creating the tables")?;
         }
         let copies = Copying { options, names };
-        let load = Load::new(&copies, names, &marker, settings, (stop, progress));
+        let load = Load::new(&copies, names, &marker, Self::load_threads(settings), (stop, progress));
         let lines = load.run(&mut control, marker, (began, connected))?;
         control.close();
         Ok(lines)
