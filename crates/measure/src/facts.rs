@@ -38,6 +38,8 @@ pub const SERVER_VERSION: FactKey = key("server_version", "Server version", &[])
 pub const DATABASE: FactKey = key("database", "Database", &[]);
 /// Whether a server is on this host, and by what evidence.
 pub const SERVER_HOST: FactKey = key("server_host", "Server", &[]);
+/// `yes` where the database is a library in this process: its sessions' threads do all of its work.
+pub const IN_PROCESS: FactKey = key("server_in_process", "Database in this process", &[]);
 /// `yes` where all I/O of an engine inside this process bypasses the page cache, by what was achieved.
 pub const PAST_PAGE_CACHE: FactKey = key("page_cache_bypassed", "Page cache bypassed", &[]);
 /// How an engine reads without read calls; absent if every read is a call.
@@ -76,7 +78,13 @@ pub const DISK_MODEL: FactKey = key("device_model", "Device model", &[]);
 pub const DISK_SCHEDULER: FactKey = key("device_scheduler", "Scheduler", &[]);
 
 /// Facts that say how to read other facts; not shown.
-pub const OF_READING: [FactKey; 2] = [SERVER_TOLD, WAITS_ARE];
+pub const OF_READING: [FactKey; 3] = [SERVER_TOLD, WAITS_ARE, IN_PROCESS];
+
+/// Who does the work of a database: the processes of its server, or the threads of sessions in this process.
+#[must_use]
+pub fn workers(facts: &[Fact]) -> &'static str {
+    if IN_PROCESS.find(facts).is_some() { "session threads" } else { "server processes" }
+}
 
 impl FactKey {
     /// Its value where it is known, under its own name before any other.

@@ -3,7 +3,7 @@
 use crate::deltas::disk_deltas;
 use crate::deltas::{Deltas, NO_WINDOW};
 use assay_measure::counter_catalog::{self, Stat};
-use assay_measure::facts::SERVER_HOST;
+use assay_measure::facts::{self, SERVER_HOST};
 use assay_measure::record::{Checks, Figure, ReadSources};
 
 /// Fewer bytes than this tell nothing about where reads come from.
@@ -37,13 +37,14 @@ pub(super) fn sources(deltas: &Deltas<'_>, checks: &Checks) -> Option<ReadSource
         engine_blocks_per_s: w.rate(counter_catalog::PHYSICAL_READS),
         ..ReadSources::default()
     };
-    judge(&mut reads, &get(counter_catalog::SESSION_LOGICAL_READS), w.elapsed_s);
+    let workers = facts::workers(&deltas.data.engine_facts);
+    judge(&mut reads, workers, &get(counter_catalog::SESSION_LOGICAL_READS), w.elapsed_s);
     said(&mut reads, deltas);
     Some(reads)
 }
 
 /// The share that met the page cache, and what follows from it.
-fn judge(reads: &mut ReadSources, gets: &Figure, elapsed_s: f64) {
+fn judge(reads: &mut ReadSources, workers: &str, gets: &Figure, elapsed_s: f64) {
     let unknown = |reads: &mut ReadSources, reason: String| {
         reads.page_cache_pct = Figure::Na(reason.clone());
         reads.true_hit_pct = Figure::Na(reason.clone());
@@ -53,7 +54,7 @@ fn judge(reads: &mut ReadSources, gets: &Figure, elapsed_s: f64) {
     let (process, device) = (reads.process_device_bytes.value(), reads.device_bytes.value());
     let (below, basis) = match (process, device) {
         (Some(process), Some(device)) if device < process => (device, "devices"),
-        (Some(process), _) => (process, "server processes"),
+        (Some(process), _) => (process, workers),
         (None, Some(device)) => (device, "devices"),
         (None, None) => {
             let reason = reads.process_device_bytes.reason().unwrap_or("unknowable");

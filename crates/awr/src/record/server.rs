@@ -31,7 +31,10 @@ pub(super) fn server(deltas: &Deltas<'_>, record: &Record) -> Option<ServerInfo>
         shares: shares(deltas),
         end_point_error_pct: Figure::decimal(100.0 * ends_s(deltas)).per(w.elapsed_s, NO_WINDOW),
         published_late: late_s(deltas).is_some(),
-        driver_of_host_pct: of_host(record, &record.driver.thread_cpu_s),
+        driver_of_host_pct: match facts::IN_PROCESS.find(&deltas.data.engine_facts) {
+            Some(_) => Figure::na("the driver threads do the database's own work"),
+            None => of_host(record, &record.driver.thread_cpu_s),
+        },
     })
 }
 
@@ -127,5 +130,20 @@ mod tests {
         let (at_marks, late) = (server(None), server(Some("1")));
         assert!(!at_marks.0 && late.0);
         assert!(late.1 > at_marks.1, "{late:?} {at_marks:?}");
+    }
+
+    #[test]
+    fn a_database_in_this_process_has_no_driver_beside_it_and_no_processes() {
+        let mut run = fixtures::postgres(15);
+        run.engine_facts.push(facts::IN_PROCESS.fact("yes"));
+        let mut record = crate::record::build(&run);
+        let server = record.instance.server.as_ref().expect("a server");
+        assert!(server.driver_of_host_pct.reason().is_some());
+        let text = crate::testing::text(&record);
+        assert!(text.contains(", session threads ") && !text.contains("server processes"), "{text}");
+        record.driver.thread_cpu_pct = 99.0.into();
+        let found = crate::rules::advise(&record);
+        let found = found.iter().find(|found| found.id == "R36").expect("out of CPU");
+        assert!(!found.text.contains("LOOP=server"), "{}", found.text);
     }
 }

@@ -184,6 +184,11 @@ pub(crate) fn foreground(record: &Record, is_it: impl Fn(&EventRow) -> bool) -> 
     events.filter(move |event| event.actor == "foreground" && is_it(event))
 }
 
+/// Whether a server's processes did the work.
+pub(crate) fn has_processes(record: &Record) -> bool {
+    record.instance.reads.is_some() && facts::IN_PROCESS.find(&record.plan.engine_facts).is_none()
+}
+
 /// Share of DB time of the foreground events that `is_it` picks, 0..100.
 pub(crate) fn share(record: &Record, is_it: impl Fn(&EventRow) -> bool) -> Result<f64, Missing> {
     need(&record.instance.time_model.db_time_us, "DB time")?;

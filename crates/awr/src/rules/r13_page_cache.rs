@@ -31,7 +31,7 @@ pub(super) fn judge(record: &Record) -> RuleResult {
     let (below, layer) = match (checks.device_read_bytes.value(), checks.process_read_bytes.value()) {
         // A neighbour's reads would hide ours: where this run caused fewer, that is the sharper figure.
         (Some(device), process) if process.is_none_or(|process| device <= process) => (device, "the devices"),
-        (_, Some(process)) if record.instance.reads.is_some() => (process, "the kernel, for the server's processes,"),
+        (_, Some(process)) if has_processes(record) => (process, "the kernel, for the server's processes,"),
         (_, Some(process)) => (process, "the kernel, for this process,"),
         (_, None) => {
             return Err(Missing("device and process read bytes: unknown".to_owned()));

@@ -19,7 +19,9 @@ pub(super) fn judge(record: &Record) -> RuleResult {
     let Some(pct) = record.driver.thread_cpu_pct.value().filter(|pct| *pct >= THRESHOLD) else {
         return Ok(None);
     };
-    let way_out = if record.instance.server.is_some() {
+    let way_out = if facts::IN_PROCESS.find(&record.plan.engine_facts).is_some() {
+        "Each session keeps one thread: more sessions raise throughput only if CPUs are free."
+    } else if record.instance.server.is_some() {
         "Increase WORK_UNIT, use LOOP=server, or use more DRIVER_THREADS if CPUs are free."
     } else {
         "More sessions will not raise throughput; more DRIVER_THREADS may, if CPUs are free."

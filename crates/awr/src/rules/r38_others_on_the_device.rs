@@ -29,7 +29,7 @@ pub(super) fn judge(record: &Record) -> RuleResult {
     if process <= SOME_BYTES || device <= MOST * process {
         return Ok(None);
     }
-    let whose = if record.instance.reads.is_some() { "the server's processes" } else { "this process" };
+    let whose = if has_processes(record) { "the server's processes" } else { "this process" };
     let text = format!(
         "The devices under the data read {} while {whose} asked for {}: other processes used the devices. Latency \
          includes this load.",

@@ -1,5 +1,6 @@
 //! Driver statistics: operations, sessions, and the cost of the load generator itself.
 
+use assay_measure::facts;
 use assay_measure::record::{Figure, Latency, Record};
 use assay_measure::section::{Cell, Column, Sections, left, number, number_or_reason, right};
 use assay_measure::units::{size, thousands};
@@ -204,7 +205,7 @@ pub(super) fn cost(page: &mut Sections, record: &Record) {
         Some(bytes) => size(bytes as u64),
         None => number_or_reason(figure, 0),
     };
-    let whose = if record.instance.server.is_some() { "server processes" } else { "process" };
+    let whose = if record.instance.server.is_some() { facts::workers(&record.plan.engine_facts) } else { "process" };
     for (name, engine, process, device) in [
         ("Bytes read", &checks.engine_read_bytes, &checks.process_read_bytes, &checks.device_read_bytes),
         ("Bytes written", &checks.engine_write_bytes, &checks.process_write_bytes, &checks.device_write_bytes),

@@ -1,5 +1,6 @@
 //! "Where the Reads Came From", of a server.
 
+use assay_measure::facts;
 use assay_measure::record::{Figure, ReadSources, Record};
 use assay_measure::section::{Cell, Column, Sections, left, number_or_reason, right};
 use assay_measure::units::size;
@@ -18,7 +19,8 @@ pub(super) fn sources(page: &mut Sections, record: &Record) {
         "The engine asks the operating system for each block that it has to read. Only blocks that the lower \
         layers fetched came from a device.",
     );
-    layers(page, reads, record.interval.elapsed_s.value().unwrap_or(0.0));
+    let workers = facts::workers(&record.plan.engine_facts);
+    layers(page, reads, workers, record.interval.elapsed_s.value().unwrap_or(0.0));
     shares(page, reads);
     page.wrapped("", &format!("Server: {}", reads.server_host));
     if reads.evict_asked.is_empty() {
@@ -34,14 +36,15 @@ pub(super) fn sources(page: &mut Sections, record: &Record) {
     }
 }
 
-fn layers(page: &mut Sections, reads: &ReadSources, elapsed_s: f64) {
+fn layers(page: &mut Sections, reads: &ReadSources, workers: &str, elapsed_s: f64) {
     page.columns(&LAYERS);
     let rate = |figure: &Figure| figure.per(elapsed_s, "no measured window");
     let uncounted = Figure::na("not counted");
+    let (called, fetched) = (format!("{workers}: read calls"), format!("{workers}: fetched from devices"));
     let rows = [
         ("engine: misses of its buffers", &reads.engine_blocks_count, &reads.engine_bytes, "engine, in blocks"),
-        ("server processes: read calls", &reads.process_calls_count, &reads.process_call_bytes, "syscr, rchar"),
-        ("server processes: fetched from devices", &uncounted, &reads.process_device_bytes, "read_bytes"),
+        (&called, &reads.process_calls_count, &reads.process_call_bytes, "syscr, rchar"),
+        (&fetched, &uncounted, &reads.process_device_bytes, "read_bytes"),
         ("devices: all reads, from all processes", &reads.device_requests_count, &reads.device_bytes, "diskstats"),
     ];
     for (layer, requests, bytes, source) in rows {

@@ -75,7 +75,6 @@ pub(super) fn server(page: &mut Sections, record: &Record) {
         page.wrapped(&format!("{name:<24} "), &value);
     }
     placement(page, record, server);
-    loop_place(page, server);
     hit_ratio(page, record);
     shares(page, server);
 }
@@ -105,12 +104,18 @@ fn placement(page: &mut Sections, record: &Record, server: &ServerInfo) {
     let model = &record.instance.time_model;
     let used = model.db_cpu_us.plus(&model.bg_cpu_us).scaled(1e-6);
     page.line("");
+    if facts::IN_PROCESS.find(&record.plan.engine_facts).is_some() {
+        let cpu = number_or_reason(&used, 2);
+        page.line(&format!("CPU of the driver threads, which do the database's own work: {cpu} s."));
+        return;
+    }
     page.line(&format!(
         "CPU of the server {} s, of the driver threads {} s ({} % of this host's CPUs).",
         number_or_reason(&used, 2),
         number_or_reason(driver, 2),
         number_or_reason(&server.driver_of_host_pct, 1),
     ));
+    loop_place(page, server);
 }
 
 fn loop_place(page: &mut Sections, server: &ServerInfo) {

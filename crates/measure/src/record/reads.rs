@@ -25,7 +25,7 @@ pub struct ReadSources {
     pub device_bytes: Figure,
     /// Part of the engine's bytes that no device delivered, 0..100.
     pub page_cache_pct: Figure,
-    /// The layer behind this figure: `server processes`, `devices`; empty if neither is known.
+    /// The layer behind this figure: `server processes` (or `session threads`), `devices`; empty if neither is known.
     pub basis: String,
     /// Gets the engine answered from its buffers, 0..100.
     pub buffer_hit_pct: Figure,
