@@ -5,11 +5,14 @@
 //! locked until then, and the next command would be told of a process that no longer exists. So this module releases a
 //! lock explicitly.
 
+use crate::host::text;
 use rustix::fs::{FlockOperation, flock};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::ops::Deref;
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// An open file, locked as long as this value lives.
 #[derive(Debug)]
@@ -65,6 +68,37 @@ impl<F: AsFd> Drop for Locked<F> {
         // What cannot be unlocked is unlocked when the last one closes it.
         let _ = flock(&self.0, FlockOperation::Unlock);
     }
+}
+
+/// Command, number and age of a process that has locked this file, from the kernel's list of locks; `None` if it tells of none.
+#[must_use]
+pub fn holder(path: &Path) -> Option<String> {
+    let file = fs::metadata(path).ok()?;
+    let (major, minor) = (rustix::fs::major(file.dev()), rustix::fs::minor(file.dev()));
+    let wanted = format!("{major:02x}:{minor:02x}:{}", file.ino());
+    let locks = fs::read_to_string("/proc/locks").ok()?;
+    let pid: u32 = locks.lines().find_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let held = words.get(1) == Some(&"FLOCK") && words.get(5) == Some(&wanted.as_str());
+        held.then(|| words.get(4)?.parse().ok()).flatten()
+    })?;
+    let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let mut words = command.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+    // Its first word says which command it is; the others may be anything.
+    let word = words.nth(1).filter(|word| word.chars().all(|c| c.is_ascii_lowercase()));
+    let word = word.filter(|word| !word.is_empty()).map_or_else(String::new, |word| format!("assay {word}, "));
+    let age = age_s(pid).map_or_else(String::new, |s| format!(", for {s} s"));
+    Some(format!("{word}process {pid}{age}"))
+}
+
+/// Seconds since a process began.
+fn age_s(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The 22nd field is the 20th after the name.
+    let begun: u64 = text::process_stat(&stat).nth(19)?.parse().ok()?;
+    let uptime = fs::read_to_string("/proc/uptime").ok()?;
+    let uptime: f64 = uptime.split_whitespace().next()?.parse().ok()?;
+    (uptime as u64).checked_sub(begun / rustix::param::clock_ticks_per_second().max(1))
 }
 
 #[cfg(test)]
