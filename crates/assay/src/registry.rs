@@ -17,15 +17,21 @@ use assay_sql::oracle::Oracle;
 use assay_sql::oracle::orders::OracleOrders;
 use assay_sql::postgres::Postgres;
 use assay_sql::postgres::orders::PostgresOrders;
+use assay_sql::sqlite::Sqlite;
+use assay_sql::sqlite::orders::SqliteOrders;
 use assay_sweep::Sweep;
 
 /// The targets, in the order of their help.
-pub(crate) static TARGETS: &[&dyn Target] = &[&Native, Postgres::TARGET, Mariadb::TARGET, Oracle::TARGET, &Null(&Slob)];
+pub(crate) static TARGETS: &[&dyn Target] =
+    &[&Native, Postgres::TARGET, Mariadb::TARGET, Oracle::TARGET, Sqlite::TARGET, &Null(&Slob)];
 
 /// The workloads, each with its data sets by the server that they lie on.
 pub(crate) static WORKLOADS: &[(&str, &[&dyn Target])] = &[
     (assay_slob::NAME, TARGETS),
-    (assay_orders::workload::NAME, &[PostgresOrders::TARGET, MariadbOrders::TARGET, OracleOrders::TARGET]),
+    (
+        assay_orders::workload::NAME,
+        &[PostgresOrders::TARGET, MariadbOrders::TARGET, OracleOrders::TARGET, SqliteOrders::TARGET],
+    ),
 ];
 
 /// The probes, in the order of their help.

@@ -39,6 +39,7 @@ mod running;
 mod session;
 mod slices;
 mod slob;
+pub mod sqlite;
 mod statistics;
 mod stream;
 pub mod temp;
