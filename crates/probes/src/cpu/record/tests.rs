@@ -153,8 +153,8 @@ fn time_that_a_quota_or_steal_took_is_one_warning() {
     assert_eq!(of(3_700_000_000, 0.0), ["P1"]);
     assert_eq!(of(0, 12.0), ["P2"]);
     assert_eq!(of(2_000_000_000, 6.0), ["P1", "P2"]);
-    assert_eq!(of(3_500_000_000, 0.0), ["P10", "P1"]);
-    assert_eq!(of(0, 11.0), ["P10", "P2"]);
+    assert_eq!(of(3_500_000_000, 0.0), ["P1", "P10"], "the high one first");
+    assert_eq!(of(0, 11.0), ["P2", "P10"]);
     assert_eq!(of(0, 0.0), ["P10"]);
 }
 
