@@ -125,6 +125,11 @@ mod tests {
     }
 
     #[test]
+    fn a_script_whose_title_was_cut_keeps_its_rate() {
+        survives("pgbench-15-scripts.txt", 1_968_222_908_452_670_136);
+    }
+
+    #[test]
     fn compare_finds_transactions_and_operations() {
         let record = imported("pgbench-15-progress.txt");
         let metrics = &record.metrics;
