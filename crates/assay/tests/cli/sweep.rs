@@ -63,7 +63,9 @@ fn each_step_leaves_a_record_and_each_combination_a_curve() {
     assert_eq!(held, ["\"single\"", "\"batched\""]);
     assert_eq!(swept["curves"][1]["steps"], json("[4, 5, 6]"));
     for curve in swept["curves"].as_array().expect("curves") {
-        assert!(curve["knee"]["sentence"].as_str().expect("text").starts_with("Knee"));
+        // On a busy host none is shown.
+        let sentence = curve["knee"]["sentence"].as_str().expect("text");
+        assert!(sentence.starts_with("Knee") || sentence.starts_with("No knee is shown"), "{sentence}");
         // Every step keeps the goal that had enough operations for a percentile: on a starved host not each has.
         let numbers = curve["steps"].as_array().expect("steps").iter();
         let judged = numbers
