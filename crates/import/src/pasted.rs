@@ -15,16 +15,23 @@ pub(crate) struct Undone {
     pub(crate) started: String,
 }
 
-/// The lines of a text as the tool printed them.
-pub(crate) fn undone(body: &str) -> (Numbered<'_>, Undone) {
+/// The lines of a text as the tool printed them; `None` where they stand as it did, so that a large text is not held twice.
+pub(crate) fn undone(body: &str) -> Option<(Numbered<'_>, Undone)> {
+    let is_sound = !is_quoted_printable(body)
+        && !body.lines().any(is_torn)
+        && !is_mostly(body.lines(), 8, is_quoted)
+        && !is_mostly(body.lines(), 8, is_of_a_sheet)
+        && !is_mostly(body.lines(), 6, |line| stamp(line).is_some());
+    if is_sound {
+        return None;
+    }
     let mut undone = Undone::default();
     let mut lines: Numbered<'_> = body.lines().enumerate().map(|(i, line)| (i as u64 + 1, line.into())).collect();
     if is_quoted_printable(body) {
         lines = decoded(lines);
         undone.note(&lines, "quoted-printable was decoded (\"=3D\" is \"=\", and a line ends where no \"=\" ends it)");
     }
-    let is_reply = is_mostly(&lines, 8, |line| line.starts_with('>'));
-    if is_reply {
+    if is_mostly(texts(&lines), 8, is_quoted) {
         let widths: Vec<usize> = lines.iter().map(|(_, line)| line.chars().count()).collect();
         undone.note(&lines, "mail quotes (\"> \") before the lines were removed");
         lines = each(lines, without_quotes);
@@ -33,18 +40,32 @@ pub(crate) fn undone(body: &str) -> (Numbered<'_>, Undone) {
         let widths: Vec<usize> = lines.iter().map(|(_, line)| line.chars().count()).collect();
         join(&mut lines, &widths, &mut undone);
     }
-    if is_mostly(&lines, 8, |line| line.len() > 1 && line.starts_with('"') && line.ends_with('"')) {
+    if is_mostly(texts(&lines), 8, is_of_a_sheet) {
         undone.note(&lines, "quotes around the lines were removed");
-        lines = each(lines, |line| line.trim_matches('"').replace("\"\"", "\"").into());
+        let inner = |line: &str| line.strip_prefix('"').and_then(|line| line.strip_suffix('"').map(str::to_owned));
+        lines = each(lines, |line| inner(line).map_or(line.into(), |inner| inner.replace("\"\"", "\"").into()));
     }
-    if is_mostly(&lines, 6, |line| stamp(line).is_some()) {
+    if is_mostly(texts(&lines), 6, |line| stamp(line).is_some()) {
         let first =
             lines.iter().find_map(|(_, line)| Some(line[..stamp(line)?].trim_matches([' ', '[', ']']).to_owned()));
         undone.started = first.unwrap_or_default();
         undone.note(&lines, "the time in front of each line was removed");
         lines = each(lines, |line| line[stamp(line).unwrap_or(0)..].to_owned().into());
     }
-    (lines, undone)
+    Some((lines, undone))
+}
+
+fn texts<'a>(lines: &'a Numbered<'_>) -> impl Iterator<Item = &'a str> + Clone {
+    lines.iter().map(|(_, line)| line.as_ref())
+}
+
+fn is_quoted(line: &str) -> bool {
+    line.starts_with('>')
+}
+
+/// A spreadsheet puts quotes around a whole line.
+fn is_of_a_sheet(line: &str) -> bool {
+    line.len() > 1 && line.starts_with('"') && line.ends_with('"')
 }
 
 impl Undone {
@@ -59,10 +80,10 @@ fn each<'a>(lines: Numbered<'a>, change: impl Fn(&str) -> Cow<'_, str>) -> Numbe
 }
 
 /// Whether so many tenths of the first lines that have text are so.
-fn is_mostly(lines: &Numbered<'_>, tenths: usize, is: impl Fn(&str) -> bool) -> bool {
-    let filled = || lines.iter().map(|(_, line)| line.trim_end()).filter(|line| !line.is_empty()).take(200);
-    let so = filled().filter(|line| is(line)).count();
-    so >= 2 && so * 10 >= filled().count() * tenths
+fn is_mostly<'a>(lines: impl Iterator<Item = &'a str> + Clone, tenths: usize, is: impl Fn(&str) -> bool) -> bool {
+    let filled = lines.map(str::trim_end).filter(|line| !line.is_empty()).take(200);
+    let so = filled.clone().filter(|line| is(line)).count();
+    so >= 2 && so * 10 >= filled.count() * tenths
 }
 
 fn without_quotes(line: &str) -> Cow<'_, str> {
@@ -193,7 +214,8 @@ mod tests {
     use super::*;
 
     fn lines(body: &str) -> Vec<(u64, String)> {
-        let (lines, _) = undone(body);
+        let as_it_is = || body.lines().enumerate().map(|(i, line)| (i as u64 + 1, line.into())).collect();
+        let lines: Numbered<'_> = undone(body).map_or_else(as_it_is, |(lines, _)| lines);
         lines.into_iter().map(|(number, line)| (number, line.into_owned())).collect()
     }
 
@@ -229,7 +251,7 @@ mod tests {
 
     #[test]
     fn doubled_quotes_of_a_spreadsheet_are_single_again() {
-        let all = lines("\"a \"\"b\"\" c\"\n\"d\"\n\"e\"\n");
-        assert_eq!(all.into_iter().map(|(_, line)| line).collect::<Vec<_>>(), ["a \"b\" c", "d", "e"]);
+        let all = lines("\"a \"\"b\"\" c\"\n\"d\"\n\"e \"\"f\"\"\"\n");
+        assert_eq!(all.into_iter().map(|(_, line)| line).collect::<Vec<_>>(), ["a \"b\" c", "d", "e \"f\""]);
     }
 }

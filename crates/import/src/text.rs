@@ -134,20 +134,25 @@ impl Text {
         }
         let mut damage = Damage::default();
         let body = raw.strip_prefix('\u{feff}').unwrap_or(&raw);
-        let (physical, undone) = pasted::undone(body);
-        text.started = undone.started;
-        for (line, what) in undone.notes {
-            text.note(line, what);
-        }
-        let mut lines: Vec<Line> = Vec::with_capacity(physical.len());
-        for (number, text) in physical {
+        let mut lines: Vec<Line> = Vec::with_capacity(count);
+        let mut take = |number: u64, text: &str| {
             let at = At { file, line: number };
-            let text = mend(&text, at.line, raw.len() + TABS_BYTES, &mut damage);
+            let text = mend(text, at.line, raw.len() + TABS_BYTES, &mut damage);
             let is_cut = is_cut(&text) && !is_clones_mark(&lines);
             if is_cut {
                 damage.cuts.hit(at.line);
             }
             lines.push(Line { at, text, is_cut });
+        };
+        match pasted::undone(body) {
+            None => body.lines().enumerate().for_each(|(i, line)| take(i as u64 + 1, line)),
+            Some((printed, undone)) => {
+                printed.iter().for_each(|(number, line)| take(*number, line));
+                text.started = undone.started;
+                for (line, what) in undone.notes {
+                    text.note(line, what);
+                }
+            }
         }
         text.lines = lines.into();
         if body.len() < raw.len() {
