@@ -325,7 +325,7 @@ pub(crate) struct DestroyArgs {
     /// Print what would be removed and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Do not ask on a terminal
+    /// Do not ask, as assay does on a terminal
     #[arg(short, long)]
     pub(crate) yes: bool,
 }

@@ -60,7 +60,7 @@ fn suggest(error: &mut clap::Error) {
         return;
     };
     // Of a command within another clap does not tell which one that is.
-    if std::env::args().nth(1).as_ref() != Some(unknown) {
+    if std::env::args_os().nth(1).is_none_or(|word| word != unknown.as_str()) {
         return;
     }
     let commands = cli::Cli::command();

@@ -97,18 +97,21 @@ pub(crate) fn say(line: &str) {
     heard(&format!("{}\n", plain(line)));
 }
 
-/// Says what will be removed and asks for a yes, where somebody sits at a terminal; a script is not asked.
-pub(crate) fn agreed(going: &str) -> bool {
+/// Says what will be removed and asks for a yes, where somebody sits at a terminal; without one nobody is asked.
+///
+/// # Errors
+/// Those of finding out what will be removed.
+pub(crate) fn agreed(going: impl FnOnce() -> Result<String, Failure>) -> Result<bool, Failure> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return true;
+        return Ok(true);
     }
-    heard(&format!("This removes:\n{}\nGo on? [y/N] ", plain(going)));
+    heard(&format!("This removes:\n{}\nGo on? [y/N] ", plain(&going()?)));
     let mut answer = String::new();
     let agreed = io::stdin().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes");
     if !agreed {
-        say("nothing was removed");
+        say("notice: nothing was removed");
     }
-    agreed
+    Ok(agreed)
 }
 
 /// A line that the next one overwrites, where nobody may be looking (`--eta=always`).

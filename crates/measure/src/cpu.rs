@@ -57,8 +57,10 @@ pub struct Host {
     /// As a limit, with who used the CPUs.
     pub limit: Limit,
     /// Time of the test's own sessions or threads that was ready to run without a CPU, %; none where nobody counted.
-    pub cost_pct: Option<f64>,
-    /// A quota withheld the CPUs, or the test itself used them up: no matter of weight.
+    delay_pct: Option<f64>,
+    /// The same, or what the hypervisor withheld, whichever is more.
+    cost_pct: Option<f64>,
+    /// A quota withheld the CPUs: no matter of weight.
     is_proved: bool,
 }
 
@@ -73,7 +75,7 @@ impl Host {
     #[must_use]
     pub fn beside(&self, own: Limit) -> Limit {
         let told = self.limit.evidence.split(" Wait times include").next().unwrap_or_default();
-        let cost = self.cost_pct.map_or_else(String::new, |pct| {
+        let cost = self.delay_pct.map_or_else(String::new, |pct| {
             format!(" That cost this test {} % of its time (ready to run, without a CPU).", fixed(pct, 1))
         });
         Limit { evidence: format!("{} {told}{cost}", own.evidence), ..own }
@@ -84,15 +86,16 @@ impl Host {
 /// counted it.
 #[must_use]
 pub fn delayed_pct(record: &Record) -> Option<f64> {
-    let threads = || {
-        let elapsed = record.interval.elapsed_s.value()?;
-        let all = record.driver.threads_count as f64 * elapsed;
-        Some(record.driver.thread_run_delay_s.value()? / all)
-    };
     let model = &record.instance.time_model;
     let queue = || Some(model.run_queue_us.value()? / model.db_time_us.value()?);
-    let known = [threads(), queue()].into_iter().flatten().filter(|share| share.is_finite());
+    let known = [threads_delayed(record), queue()].into_iter().flatten().filter(|share| share.is_finite());
     known.reduce(f64::max).map(|share| (100.0 * share).min(100.0))
+}
+
+/// Share of the window in which a driver thread was ready but had no CPU, 0..1.
+fn threads_delayed(record: &Record) -> Option<f64> {
+    let all_s = record.driver.threads_count as f64 * record.interval.elapsed_s.value()?;
+    Some(record.driver.thread_run_delay_s.value()? / all_s).filter(|share| share.is_finite())
 }
 
 /// The limit by weight: the host where it cost more than the `pct` of the time that `own` explains, else `own` with the host
@@ -139,32 +142,31 @@ pub fn host(record: &Record, delay_pct: Option<f64>) -> Option<Host> {
         fixed(shares.others, 0)
     );
     let cost_pct = delay_pct.map(|pct| pct.max(shares.steal));
-    let proved = |limit| Some(Host { limit, cost_pct, is_proved: true });
     let throttled = record.os.cgroup_throttled_us.value().unwrap_or(0.0);
     let elapsed = record.interval.elapsed_s.value().unwrap_or(0.0);
     let throttled_pct = 100.0 * throttled / (elapsed * 1e6).max(1.0);
     if throttled_pct >= THROTTLED_PCT {
-        return proved(Limit::new(
+        let limit = Limit::new(
             "the CPU quota of this control group",
             format!("It stopped the test for {} s of {} s. {told}", fixed(throttled / 1e6, 1), fixed(elapsed, 0)),
-        ));
+        );
+        return Some(Host { limit, delay_pct, cost_pct, is_proved: true });
     }
-    let weighed = |limit| Some(Host { limit, cost_pct, is_proved: false });
+    let weighed = |limit| Some(Host { limit, delay_pct, cost_pct, is_proved: false });
     if shares.steal >= STEAL_PCT {
         return weighed(Limit::new("the hypervisor, which withheld CPU time", told));
     }
     if shares.busy < BUSY_PCT {
         return None;
     }
-    let limit = |what: &str| Limit::new(what, format!("{told} Wait times include the time until a CPU was free."));
-    if shares.others >= shares.own.max(OTHERS_PCT) {
-        return weighed(limit("the host's CPUs, which other processes kept busy"));
-    }
-    proved(limit(if shares.others >= OTHERS_PCT {
+    let what = if shares.others >= shares.own.max(OTHERS_PCT) {
+        "the host's CPUs, which other processes kept busy"
+    } else if shares.others >= OTHERS_PCT {
         "the host's CPUs, which this test shared with other processes"
     } else {
         "the host's CPUs, which this test used up"
-    }))
+    };
+    weighed(Limit::new(what, format!("{told} Wait times include the time until a CPU was free.")))
 }
 
 /// When [`disturbed`] says something, for the rules that repeat it.
@@ -204,12 +206,7 @@ pub fn lost_share(record: &Record) -> f64 {
     let Some(shares) = disturbed(record).and_then(|_| shares(record)) else {
         return 0.0;
     };
-    let thread_s = || {
-        let elapsed = record.interval.elapsed_s.value()?;
-        let threads = record.driver.threads_count as f64;
-        Some(record.driver.thread_run_delay_s.value()? / (threads * elapsed))
-    };
-    let waited = thread_s().filter(|share| share.is_finite()).unwrap_or_default();
+    let waited = threads_delayed(record).unwrap_or_default();
     let taken = (shares.others + shares.steal) / 100.0;
     taken.max(waited).clamp(0.0, MOST)
 }
@@ -249,8 +246,17 @@ mod tests {
         let beside = "It took 92 % of the time. The host's CPUs were 99 % busy: 10 % with this test, 89 % with other \
                       processes. That cost this test 5.0 % of its time (ready to run, without a CPU).";
         assert_eq!(found.evidence, beside);
-        // What the test itself used up is no matter of weight.
-        assert!(weighed(super::host(&host(99.0, 19.0), Some(1.0)), 92.0, device()).what.contains("used up"));
+        // A slow device comes before CPUs that the test itself used, too, unless it waited for them.
+        assert_eq!(weighed(super::host(&host(99.0, 19.0), Some(1.0)), 92.0, device()).what, "the device");
+        assert!(weighed(super::host(&host(99.0, 19.0), Some(60.0)), 92.0, device()).what.contains("used up"));
+        // What a hypervisor withheld is told as that, and weighs as much.
+        let mut stolen = host(99.0, 2.0);
+        stolen.os.cpu_pct.insert("steal".to_owned(), Figure::decimal(15.0));
+        let found = weighed(super::host(&stolen, Some(2.0)), 92.0, device());
+        assert!(
+            found.evidence.contains("15 % withheld") && found.evidence.contains("cost this test 2.0 %"),
+            "{found:?}"
+        );
         assert_eq!(weighed(super::host(&host(50.0, 2.0), Some(5.0)), 92.0, device()), device());
     }
 

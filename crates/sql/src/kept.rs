@@ -50,7 +50,7 @@ impl<C> Kept<C> {
         is_fatal: fn(&E) -> bool,
     ) -> Result<T, String> {
         let begun = Instant::now();
-        let mut again = self.lost.is_none();
+        let mut again = !hurries && self.lost.is_none();
         loop {
             let mut connection = match self.connection.take() {
                 Some(connection) => connection,

@@ -289,7 +289,8 @@ impl<B: Base> Session<B> {
         let Some(link) = &mut self.link else {
             return failed.error;
         };
-        self.counted.rollbacks += 1;
+        // Nobody knows how the transaction of a lost connection ended.
+        self.counted.rollbacks += u64::from(!failed.fatal);
         let lost = if failed.fatal {
             Some(failed.error.text.clone())
         } else {
@@ -592,7 +593,11 @@ mod tests {
         let slice = Slice { tag: 0, ops: &ops, until_ns: 0 };
         session.slice(&base, &Clock::real(), slice).unwrap_err();
         assert_eq!((session.counted.rollbacks, session.counted.scans), (1, 0));
-        assert_eq!(session.link.unwrap().rollbacks, 1);
+        assert_eq!(session.link.as_ref().unwrap().rollbacks, 1);
+        // How the transaction of a lost connection ended is not known.
+        let lost = Failed { fatal: true, ..Failed::statement("gone".to_owned()) };
+        drop(session.failed(lost));
+        assert_eq!((session.counted.rollbacks, session.lost.as_deref()), (1, Some("gone")));
     }
 
     #[test]

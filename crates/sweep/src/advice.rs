@@ -2,7 +2,7 @@
 
 use crate::curve::{amount, held_text};
 use crate::info::{Curve, SweepInfo};
-use crate::step::{StepPlace, SweepStep};
+use crate::step::{StepPlace, SweepStep, counted};
 use assay_measure::record::{Advice, Figure, Record};
 use assay_measure::rule::Rule;
 use assay_measure::units::fixed;
@@ -301,7 +301,7 @@ fn saturated(curve: &Curve, steps: &[&SweepStep]) -> Option<Advice> {
 /// R10 over CPUs: more of them, the best throughput of each, no gain, and all busy.
 fn cpus_without_gain(steps: &[SweepStep]) -> Vec<Advice> {
     let mut best: Vec<&SweepStep> = Vec::new();
-    for step in steps.iter().filter(|step| step.counts() && !step.is_shaky()) {
+    for step in counted(steps).filter(|step| !step.is_shaky()) {
         let Some(cpus) = step.place.cpus.value() else {
             continue;
         };

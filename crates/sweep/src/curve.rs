@@ -2,7 +2,7 @@
 
 use crate::info::{Curve, Estimate, Goal, Knee, Projection, SweepAxis, SweepInfo, Usl};
 use crate::knee::{self, Kept, Point};
-use crate::step::SweepStep;
+use crate::step::{SweepStep, counted};
 use crate::usl::{self, Interval, Law, Redrawn};
 use assay_measure::record::Figure;
 use assay_measure::section::number;
@@ -59,9 +59,7 @@ pub(crate) fn is_load(name: &str) -> bool {
 /// The points of the steps that count, for choosing the next load.
 #[must_use]
 pub fn points(steps: &[SweepStep], load: impl Fn(&SweepStep) -> u64) -> Vec<Point> {
-    let mut points: Vec<Point> = steps
-        .iter()
-        .filter(|step| step.counts() && !is_repeated(steps, step))
+    let mut points: Vec<Point> = counted(steps)
         .map(|step| Point {
             load: load(step),
             rate: step.ops_per_s.value().unwrap_or(0.0),
@@ -70,11 +68,6 @@ pub fn points(steps: &[SweepStep], load: impl Fn(&SweepStep) -> u64) -> Vec<Poin
         .collect();
     points.sort_by_key(|point| point.load);
     points
-}
-
-/// Whether another step took its place.
-fn is_repeated(steps: &[SweepStep], step: &SweepStep) -> bool {
-    steps.iter().any(|other| other.place.repeats == step.place.step && other.counts())
 }
 
 /// `READ_MODE=single, cpus=2`; empty if nothing else varies.
@@ -124,7 +117,8 @@ fn curve(
     members: &[usize],
     steps: &mut [SweepStep],
 ) -> Curve {
-    let is_used = |at: &usize| steps[*at].counts() && !is_repeated(steps, &steps[*at]);
+    let counted: Vec<u64> = counted(steps).map(|step| step.place.step).collect();
+    let is_used = |at: &usize| counted.contains(&steps[*at].place.step);
     let mut used: Vec<usize> = members.iter().copied().filter(is_used).collect();
     used.sort_by_key(|at| load_of(load, &steps[*at]));
     let points: Vec<Point> =

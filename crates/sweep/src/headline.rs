@@ -125,7 +125,7 @@ fn goal(info: &SweepInfo, curve: &Curve) -> Option<HeadlineLine> {
 
 /// Whether the steps that count had settled.
 fn steadiness(info: &SweepInfo) -> String {
-    let counted = || info.steps.iter().filter(|step| step.counts());
+    let counted = || info.counted();
     let those = |is_one: &dyn Fn(&SweepStep) -> bool| {
         let numbers: Vec<String> =
             counted().filter(|step| is_one(step)).map(|step| step.place.step.to_string()).collect();
@@ -171,8 +171,7 @@ fn foremost(info: &SweepInfo) -> Option<(&SweepStep, &'static str)> {
             .or_else(|| at(curve, &curve.knee.load, "the knee"))
     });
     let rate = |step: &SweepStep| step.ops_per_s.value().unwrap_or(0.0);
-    let counted = info.steps.iter().filter(|step| step.counts());
-    let most = counted.max_by(|a, b| rate(a).total_cmp(&rate(b)));
+    let most = info.counted().max_by(|a, b| rate(a).total_cmp(&rate(b)));
     by_curve.or_else(|| most.map(|step| (step, "the fastest")))
 }
 

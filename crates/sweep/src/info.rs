@@ -1,6 +1,6 @@
 //! A sweep in a record.
 
-use crate::step::SweepStep;
+use crate::step::{SweepStep, counted};
 use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Part};
 use std::collections::BTreeMap;
@@ -36,6 +36,11 @@ impl SweepInfo {
             "" => "operations/s".to_owned(),
             operations => format!("{operations}/s"),
         }
+    }
+
+    /// The steps whose figures count.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = &SweepStep> + Clone {
+        counted(&self.steps)
     }
 
     /// The steps of a curve, by rising load.

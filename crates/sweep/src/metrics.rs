@@ -43,8 +43,7 @@ fn higher(group: Group, key: &str, name: &str, figure: &Figure) -> Metric {
 
 /// Throughput of the fastest step that counts.
 pub(crate) fn fastest(info: &SweepInfo) -> Figure {
-    let counted = info.steps.iter().filter(|step| step.counts());
-    let rates = counted.filter_map(|step| step.ops_per_s.value());
+    let rates = info.counted().filter_map(|step| step.ops_per_s.value());
     let most = rates.max_by(f64::total_cmp);
     most.map_or_else(|| Figure::na("no step is valid"), Figure::decimal)
 }

@@ -51,6 +51,5 @@ fn values(info: &SweepInfo, name: &str) -> String {
 
 /// The most of any step that counts.
 fn most(info: &SweepInfo, of: impl Fn(&SweepStep) -> Option<f64>) -> Option<f64> {
-    let counted = info.steps.iter().filter(|step| step.counts());
-    counted.filter_map(of).max_by(f64::total_cmp)
+    info.counted().filter_map(of).max_by(f64::total_cmp)
 }

@@ -80,7 +80,10 @@ fn findings(page: &mut Sections, info: &SweepInfo, curve: &Curve) {
     }
     if !curve.left_out.is_empty() {
         let numbers: Vec<String> = curve.left_out.iter().map(u64::to_string).collect();
-        page.wrapped("", &format!("Left out because they are not valid (see Steps): {}.", numbers.join(", ")));
+        page.wrapped(
+            "",
+            &format!("Left out because they are not valid or were repeated (see Steps): {}.", numbers.join(", ")),
+        );
     }
 }
 

@@ -221,6 +221,13 @@ impl SweepStep {
     }
 }
 
+/// The steps whose figures count: the valid ones, but those whose repeat took their place.
+pub(crate) fn counted(steps: &[SweepStep]) -> impl Iterator<Item = &SweepStep> + Clone {
+    let is_repeated =
+        |step: &SweepStep| steps.iter().any(|other| other.place.repeats == step.place.step && other.counts());
+    steps.iter().filter(move |step| step.counts() && !is_repeated(step))
+}
+
 /// Others on a host with free CPUs take nothing from a step; what a hypervisor withholds is gone.
 fn disturbed(record: &Record) -> Option<String> {
     let shares = cpu::shares(record)?;

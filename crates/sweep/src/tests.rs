@@ -118,6 +118,8 @@ fn a_knee_rests_on_settled_steps_of_a_host_that_nobody_else_used() {
     let swept = build(sessions(), moving);
     assert_eq!(swept.curves[0].knee.load.value(), Some(2.0));
     assert_eq!((&swept.curves[0].steps[..], &swept.curves[0].left_out[..]), (&[1, 2, 5, 4][..], &[3][..]));
+    let headline = Sweep.headline(&record(&swept));
+    assert!(headline.steadiness.starts_with("steady"), "what was replaced says nothing: {}", headline.steadiness);
     let mut busy = steps();
     busy[1].disturbed = "other processes used 60 % of the host's CPU time".to_owned();
     let swept = build(sessions(), busy);
@@ -270,7 +272,7 @@ fn steps_that_do_not_count_are_kept_and_left_out_of_the_curve() {
     assert_eq!(sweep.curves[0].left_out, [3, 6]);
     let text = render(&sweep);
     assert!(text.contains("CACHE_MB is too small"));
-    assert!(text.contains("are not valid (see Steps): 3, 6."));
+    assert!(text.contains("are not valid or were repeated (see Steps): 3, 6."));
 }
 
 #[test]

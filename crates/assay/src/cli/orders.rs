@@ -190,7 +190,7 @@ pub(crate) struct OrdersDestroyArgs {
     /// Print what would be removed and touch nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask on a terminal
+    /// Do not ask, as assay does on a terminal
     #[arg(short, long)]
     yes: bool,
 }

@@ -50,7 +50,7 @@ pub(crate) enum RunsCommand {
         /// Where to look up ids
         #[arg(long, value_name = "DIR", default_value = "assay-runs")]
         dir: PathBuf,
-        /// Do not ask on a terminal
+        /// Do not ask, as assay does on a terminal
         #[arg(short, long)]
         yes: bool,
     },

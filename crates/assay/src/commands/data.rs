@@ -80,7 +80,7 @@ pub(super) fn destroy(args: &DestroyArgs) -> Result<Code, Failure> {
     if args.dry_run {
         return print(args.data.format, &[("plan", &plan()?)]);
     }
-    if !args.yes && !ui::agreed(&plan_text::lines(&plan()?)) {
+    if !args.yes && !ui::agreed(|| Ok(plan_text::lines(&plan()?)))? {
         return Ok(Code::Good);
     }
     let done = life.destroy(&configured.settings)?;

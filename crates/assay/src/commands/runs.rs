@@ -157,11 +157,14 @@ fn directory_of(path: &Path) -> PathBuf {
 fn remove(runs: &[String], dir: &Path, yes: bool) -> Result<Code, Failure> {
     let found: Vec<DirHandle> =
         runs.iter().map(|run| find(run, dir).and_then(|path| ours(&path))).collect::<Result<_, _>>()?;
-    let places = found.iter().map(|run| {
-        let within = if stands_above_runs(run) { ", with the runs in it" } else { "" };
-        format!("{}{within}", run.path().display())
-    });
-    if !yes && !ui::agreed(&places.collect::<Vec<_>>().join("\n")) {
+    let places = || {
+        let place = |run: &DirHandle| {
+            let within = if stands_above_runs(run) { ", with the runs in it" } else { "" };
+            format!("{}{within}", run.path().display())
+        };
+        Ok(found.iter().map(place).collect::<Vec<_>>().join("\n"))
+    };
+    if !yes && !ui::agreed(places)? {
         return Ok(Code::Good);
     }
     for run in found {

@@ -76,9 +76,9 @@ fn without_name(record: &Record, shares: &[Share], most: &Share) -> Option<Limit
         let no_wait = if waits.count() == 0 { "; no wait was printed" } else { "" };
         let told = match known.as_slice() {
             [] => String::new(),
-            all => format!("{} of the sessions' time{no_wait}, ", all.join(", ")),
+            all => format!("{}{no_wait}, ", all.join(", ")),
         };
-        Limit::unknown(&format!("{told}{} % has no name", fixed(unnamed, 0)))
+        Limit::unknown(&format!("of the sessions' time {told}{} % has no name", fixed(unnamed, 0)))
     })
 }
 
@@ -293,10 +293,14 @@ fn reads(record: &Record, share: &Share) -> Limit {
         fixed(busy, 0),
         fixed(depth(disk), 1)
     );
-    let what = if busy < DEVICE_BUSY_PCT {
+    // More sessions find no CPU on a host that has none free.
+    let has_cpu = cpu::shares(record).is_none_or(|shares| shares.busy < cpu::BUSY_PCT);
+    let what = if busy >= DEVICE_BUSY_PCT {
+        "the device: reads wait for it"
+    } else if has_cpu {
         "the latency of single reads: add sessions to raise throughput"
     } else {
-        "the device: reads wait for it"
+        "the latency of single reads"
     };
     Limit::new(what, format!("{event}{in_flight}{room}"))
 }

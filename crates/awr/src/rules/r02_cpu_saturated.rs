@@ -51,7 +51,7 @@ pub(super) fn judge(record: &Record) -> RuleResult {
         waited.map_or_else(
             || "Wait times include the time until a CPU was free.".to_owned(),
             |pct| format!(
-                "The sessions were ready to run but without a CPU for {} % of their time, and wait times include that.",
+                "The sessions or driver threads were ready to run but without a CPU for {} % of their time, and wait times include that.",
                 fixed(pct, 1)
             )
         )

@@ -159,7 +159,7 @@ const CAPPED: [(&str, &str); 3] = [
 pub struct LevelChange {
     /// When, s after the gate.
     pub at_s: f64,
-    /// Operations per second from the change before it, or the gate, on.
+    /// Operations per second from the change before it, or the begin of the window, on.
     pub before_per_s: f64,
     /// The same up to the next change, or the end.
     pub after_per_s: f64,
@@ -172,7 +172,7 @@ impl LevelChange {
     #[must_use]
     pub fn of(record: &Record) -> Option<Self> {
         let points = &record.checks.steadiness.change_points_s;
-        let all = seconds(record);
+        let all: Vec<Second> = seconds(record).into_iter().filter(|second| second.in_window).collect();
         let end = all.last()?.end_s;
         let bounds: Vec<f64> = [&[0.0], &points[..], &[end]].concat();
         let rate = |from: f64, to: f64| {
@@ -192,6 +192,9 @@ impl LevelChange {
     /// `fell 86 % at 18 s, then level at 2,000 reads/s: looks like a cap`.
     #[must_use]
     pub fn words(&self) -> String {
+        if self.before_per_s <= 0.0 {
+            return format!("began at {} s", fixed(self.at_s, 0));
+        }
         let pct = 100.0 * (self.after_per_s / self.before_per_s - 1.0);
         let moved = if pct < 0.0 { "fell" } else { "rose" };
         let told = format!("{moved} {} % at {} s", fixed(pct.abs(), 0), fixed(self.at_s, 0));
@@ -247,6 +250,12 @@ mod tests {
         let ops = capped.series.metrics.get_mut("ops_count_per_s").unwrap();
         *ops = ops.iter().enumerate().map(|(s, rate)| (rate.value().unwrap() * [1.0, 1.4][s % 2]).into()).collect();
         assert_eq!(LevelChange::of(&capped).unwrap().words(), "fell 87 % at 18 s");
+        let mut warm = record(&[[100.0; 20].as_slice(), &[250.0; 10], &[200.0; 10]].concat(), 20);
+        warm.checks.steadiness.change_points_s = vec![30.0];
+        assert!(LevelChange::of(&warm).unwrap().words().starts_with("fell 20 % at 30 s"), "a warm-up is no level");
+        let mut stalled = record(&[[0.0; 5].as_slice(), &[1000.0; 10]].concat(), 0);
+        stalled.checks.steadiness.change_points_s = vec![5.0];
+        assert_eq!(LevelChange::of(&stalled).unwrap().words(), "began at 5 s");
         let mut rising = record(&[[100.0; 10].as_slice(), &[150.0; 10]].concat(), 0);
         assert_eq!(LevelChange::of(&rising), None);
         rising.checks.steadiness.change_points_s = vec![10.0];

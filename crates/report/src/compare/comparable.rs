@@ -282,8 +282,11 @@ fn sampling_error(name: &str, baseline: &RunGroup<'_>, candidate: &RunGroup<'_>)
 fn per_work(record: &Record, name: &str, op: bool) -> Option<f64> {
     let row = record.instance.load_profile.iter().find(|row| row.name == name)?;
     // Where hardly a transaction ends, its work is that of a snapshot or a job of the database, not of the test.
-    const FEW_PER_S: f64 = 1.0;
-    let is_rare = row.per_s.value().zip(row.per_tx.value()).is_some_and(|(per_s, per_tx)| per_s < FEW_PER_S * per_tx);
+    let is_rare = row
+        .per_s
+        .value()
+        .zip(row.per_tx.value())
+        .is_some_and(|(per_s, per_tx)| per_s < TRANSACTIONS_LEAST_PER_S * per_tx);
     let figure: &Figure = if op { &row.per_op } else { &row.per_tx };
     figure.value().filter(|_| op || !is_rare)
 }

@@ -175,14 +175,14 @@ impl<B: Base> Session<B> {
             }
             Err(undone) => undone,
         };
-        if self.commits_logon {
+        let (error, fatal) = B::Wire::failure(&error);
+        // A transaction in doubt as a whole has its logon in that.
+        if fatal && committing {
+            self.ledger.doubt(tx);
+        } else if self.commits_logon {
             self.ledger.doubt_logon(tx);
         }
-        let (error, fatal) = B::Wire::failure(&error);
         if fatal {
-            if committing {
-                self.ledger.doubt(tx);
-            }
             self.wire = None;
             self.lost = Some(error.text.clone());
         } else {
@@ -522,6 +522,8 @@ mod tests {
         assert_eq!(waiting.ledger.in_doubt, doubted.in_doubt);
         assert!(waiting.lost.is_some());
         let mut answering = session();
+        // Its logon is in doubt with it, once.
+        answering.commits_logon = true;
         answering.answer(()).unwrap_err();
         assert_eq!(answering.ledger.in_doubt, doubted.in_doubt);
     }

@@ -251,6 +251,11 @@ fn reached(record: &Record, info: &StorageInfo) -> Option<String> {
         |key: &str| -> f64 { values().filter(|value| value.key == key).filter_map(|value| value.value.value()).sum() };
     let names = values().filter(|value| value.key == "disk_reads_count").map(|value| value.scope.as_str());
     let names: Vec<&str> = names.collect();
+    // A stack of devices counts a request once at each level.
+    let is_stack = |name: &&str| ["dm-", "md"].iter().any(|kind| name.starts_with(kind));
+    if names.len() > 1 && names.iter().any(is_stack) {
+        return None;
+    }
     // Requests that were merged above the device are in none of its counts.
     let done = of("disk_reads_count") + of("disk_read_merges_count");
     let pct = 100.0 * done / asked as f64;

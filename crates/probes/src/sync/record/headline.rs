@@ -58,26 +58,30 @@ fn rate_text(rate: f64) -> String {
 
 /// Whether this storage makes the commits that were asked about.
 fn demand(record: &Record, info: &SyncInfo, asked: f64) -> HeadlineLine {
-    let interval = |many| info.commits(many).and_then(SyncStep::interval);
-    let told =
-        |[low, rate, high]: [f64; 3]| format!("{}/s ({} to {})", rate_text(rate), rate_text(low), rate_text(high));
-    let sentence = match (interval(false), interval(true)) {
-        (Some(one), _) if one[0] >= asked => format!("yes: one session alone makes {}", told(one)),
-        (Some(one), Some(all)) if all[0] >= asked => {
-            format!("yes, where sessions share flushes: {} together. One session alone makes {}", told(all), told(one))
-        }
-        (Some(_), Some(all)) => {
-            let others = cpu::disturbed(record).map(|others| format!("{others}, which slows each commit"));
-            match others {
-                None if all[2] < asked => format!("no: all sessions together make {}", told(all)),
-                None => format!("cannot be told: all sessions together make {}; use a longer --time", told(all)),
-                Some(others) => format!(
-                    "cannot be told: all sessions together made {} while {others}; repeat on a quiet host",
-                    told(all)
-                ),
-            }
-        }
-        _ => "n/a (too few rounds of the steps that commit)".to_owned(),
+    let step = |many| {
+        let step = info.commits(many)?;
+        let who = if many {
+            format!("{} sessions together make", step.streams_count)
+        } else {
+            "one session makes".to_owned()
+        };
+        let [low, rate, high] = step.interval()?;
+        let told = format!("{who} {}/s ({} to {})", rate_text(rate), rate_text(low), rate_text(high));
+        Some((low, high, told))
+    };
+    let known: Vec<(f64, f64, String)> = [step(false), step(true)].into_iter().flatten().collect();
+    let all: Vec<&str> = known.iter().map(|(.., told)| told.as_str()).collect();
+    let all = all.join(", ");
+    let sentence = if known.is_empty() {
+        "n/a (too few rounds of the steps that commit)".to_owned()
+    } else if known.iter().any(|(low, ..)| *low >= asked) {
+        format!("yes: {all}")
+    } else if let Some(others) = cpu::disturbed(record) {
+        format!("cannot be told: {all}, while {others}, which slows each commit; repeat on a quiet host")
+    } else if known.len() == 2 && known.iter().all(|(_, high, _)| *high < asked) {
+        format!("no: {all}")
+    } else {
+        format!("cannot be told: {all}; use a longer --time")
     };
     HeadlineLine::of(COMMITS, vec![], &format!("{} commits/s: {sentence}.", rate_text(asked)))
 }

@@ -108,11 +108,15 @@ fn the_commits_that_a_database_needs_are_answered_with_yes_no_or_cannot_be_told(
         rows.iter().find(|row| row.title == "Asked").expect("it was asked").otherwise.clone()
     };
     let plain = |_: &mut SyncReadings| ();
-    assert!(answer(5000, &plain, false).starts_with("5,000 commits/s: yes: one session alone makes 10,000/s"));
+    assert!(answer(5000, &plain, false).starts_with("5,000 commits/s: yes: one session makes 10,000/s"));
     let shared = answer(20_000, &plain, true);
-    assert!(shared.contains("yes, where sessions share flushes: 160,000/s (160,000 to 160,000) together."), "{shared}");
+    assert!(
+        shared.contains("yes: one session makes 10,000/s") && shared.contains("32 sessions together make 160,000/s")
+    );
     let no = answer(200_000, &plain, false);
-    assert_eq!(no, "200,000 commits/s: no: all sessions together make 160,000/s (160,000 to 160,000).");
+    let both =
+        "one session makes 10,000/s (10,000 to 10,000), 32 sessions together make 160,000/s (160,000 to 160,000)";
+    assert_eq!(no, format!("200,000 commits/s: no: {both}."));
     let busy = answer(200_000, &plain, true);
     assert!(busy.contains("cannot be told") && busy.contains("other processes used"), "{busy}");
     let lumpy = |readings: &mut SyncReadings| {
@@ -120,6 +124,14 @@ fn the_commits_that_a_database_needs_are_answered_with_yes_no_or_cannot_be_told(
         last.rates = vec![100_000.0, 200_000.0, 160_000.0];
     };
     assert!(answer(170_000, &lumpy, false).contains("cannot be told"));
+    // One session that is faster than many.
+    let alone = |readings: &mut SyncReadings| {
+        let group = readings.steps.iter_mut().rev().filter(|step| step.method == SyncMethod::Group);
+        for (step, rates) in group.zip([[5000.0, 6000.0, 7000.0], [9000.0, 10_000.0, 11_000.0]]) {
+            step.rates = rates.to_vec();
+        }
+    };
+    assert!(answer(10_000, &alone, false).contains("cannot be told"), "one session may make it");
     let cut = |readings: &mut SyncReadings| readings.steps.truncate(3);
     assert!(answer(5000, &cut, false).contains("n/a"));
 }

@@ -124,13 +124,16 @@ impl Wire for Link {
         let (call, drawn) = &mut self.procedures[inputs.tx.index()];
         let given = drawn.iter().map(|at| draw(&mut self.reserved[*at]));
         binds.extend(given.map(Bind::Int));
-        let mut numbers = [0; ANSWERED];
+        let mut answered = None;
         self.connection.execute(call, &binds, |row| {
-            for (at, into) in numbers.iter_mut().enumerate() {
-                *into = number(row, at).unwrap_or(0);
-            }
+            let mut all = [0; ANSWERED];
+            let mut places = all.iter_mut().enumerate();
+            let is_whole = places.all(|(at, into)| number(row, at).map(|number| *into = number).is_some());
+            answered = is_whole.then_some(all);
         })?;
-        let effects = Effects::of(numbers);
+        // What it did is then unknown: the transaction is in doubt, not one without effects.
+        let odd = || MyError::odd("a procedure of order entry returned no valid answer");
+        let effects = answered.map(Effects::of).ok_or_else(odd)?;
         for at in drawn {
             let again = unused(*at, inputs.tx, effects);
             self.reserved[*at].start -= i64::from(again);

@@ -114,13 +114,17 @@ impl Wire for Link {
     }
 
     fn answer(&mut self) -> Result<Effects, PgError> {
-        let mut returned = [0; RETURNED];
+        let mut returned = None;
         self.connection.rows(&mut |values| {
-            for (into, value) in returned.iter_mut().zip(values) {
-                *into = int8(*value).unwrap_or(0);
-            }
+            let mut all = [0; RETURNED];
+            let mut places = all.iter_mut().zip(values);
+            let is_whole = values.len() == RETURNED
+                && places.all(|(into, value)| int8(*value).map(|number| *into = number).is_some());
+            returned = is_whole.then_some(all);
         })?;
-        Ok(Effects::of(returned))
+        // What it did is then unknown: the transaction is in doubt, not one without effects.
+        let odd = || PgError::Refused("a function of order entry returned no valid answer".to_owned());
+        returned.map(Effects::of).ok_or_else(odd)
     }
 
     fn begin(&mut self) -> Result<(), PgError> {
