@@ -60,7 +60,7 @@ pub struct Host {
     delay_pct: Option<f64>,
     /// The same, or what the hypervisor withheld, whichever is more.
     cost_pct: Option<f64>,
-    /// A quota withheld the CPUs: no matter of weight.
+    /// A quota withheld the CPUs, or the test itself used them up, while its sessions waited in turn: no matter of weight.
     is_proved: bool,
 }
 
@@ -152,9 +152,9 @@ pub fn host(record: &Record, delay_pct: Option<f64>) -> Option<Host> {
         );
         return Some(Host { limit, delay_pct, cost_pct, is_proved: true });
     }
-    let weighed = |limit| Some(Host { limit, delay_pct, cost_pct, is_proved: false });
+    let weighed = |limit| Host { limit, delay_pct, cost_pct, is_proved: false };
     if shares.steal >= STEAL_PCT {
-        return weighed(Limit::new("the hypervisor, which withheld CPU time", told));
+        return Some(weighed(Limit::new("the hypervisor, which withheld CPU time", told)));
     }
     if shares.busy < BUSY_PCT {
         return None;
@@ -166,7 +166,8 @@ pub fn host(record: &Record, delay_pct: Option<f64>) -> Option<Host> {
     } else {
         "the host's CPUs, which this test used up"
     };
-    weighed(Limit::new(what, format!("{told} Wait times include the time until a CPU was free.")))
+    let limit = Limit::new(what, format!("{told} Wait times include the time until a CPU was free."));
+    Some(Host { is_proved: shares.others < OTHERS_PCT, ..weighed(limit) })
 }
 
 /// When [`disturbed`] says something, for the rules that repeat it.
@@ -246,9 +247,9 @@ mod tests {
         let beside = "It took 92 % of the time. The host's CPUs were 99 % busy: 10 % with this test, 89 % with other \
                       processes. That cost this test 5.0 % of its time (ready to run, without a CPU).";
         assert_eq!(found.evidence, beside);
-        // A slow device comes before CPUs that the test itself used, too, unless it waited for them.
-        assert_eq!(weighed(super::host(&host(99.0, 19.0), Some(1.0)), 92.0, device()).what, "the device");
-        assert!(weighed(super::host(&host(99.0, 19.0), Some(60.0)), 92.0, device()).what.contains("used up"));
+        // What the test itself used up is no matter of weight; what it shared with others is.
+        assert!(weighed(super::host(&host(99.0, 19.0), Some(1.0)), 92.0, device()).what.contains("used up"));
+        assert_eq!(weighed(super::host(&host(99.0, 16.0), Some(1.0)), 92.0, device()).what, "the device");
         // What a hypervisor withheld is told as that, and weighs as much.
         let mut stolen = host(99.0, 2.0);
         stolen.os.cpu_pct.insert("steal".to_owned(), Figure::decimal(15.0));

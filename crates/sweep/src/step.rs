@@ -223,8 +223,8 @@ impl SweepStep {
 
 /// The steps whose figures count: the valid ones, but those whose repeat took their place.
 pub(crate) fn counted(steps: &[SweepStep]) -> impl Iterator<Item = &SweepStep> + Clone {
-    let is_repeated =
-        |step: &SweepStep| steps.iter().any(|other| other.place.repeats == step.place.step && other.counts());
+    let repeats = || steps.iter().filter(|step| step.place.repeats > 0 && step.counts());
+    let is_repeated = move |step: &SweepStep| repeats().any(|other| other.place.repeats == step.place.step);
     steps.iter().filter(move |step| step.counts() && !is_repeated(step))
 }
 
