@@ -18,6 +18,7 @@ const BEGINS: &[(Tool, &[&str])] = &[
     (Tool::Host, &["procs ---", "avg-cpu:", "Linux 2.", "Linux 3.", "Linux 4.", "Linux 5.", "Linux 6."]),
     (Tool::Awr, &["WORKLOAD REPOSITORY report", "Load Profile  "]),
     (Tool::Statspack, &["STATSPACK report"]),
+    (Tool::Assay, &["ASSAY WORKLOAD REPORT"]),
 ];
 
 /// What the first line of fio's output has in it.
@@ -32,11 +33,19 @@ fn begins(line: &str) -> Option<Tool> {
     Some(*tool)
 }
 
+/// Whether an output goes on at a line that begins one of this tool: reports of databases have sections of one name.
+fn goes_on(last: Tool, tool: Tool, line: &str) -> bool {
+    let is_section = tool == Tool::Awr && !line.contains("WORKLOAD REPOSITORY");
+    last == tool || (is_section && matches!(last, Tool::Statspack | Tool::Assay))
+}
+
 /// The outputs in a text of several tools, each with its parser; empty where there is but one.
 pub(crate) fn outputs(text: &Text) -> Vec<(&'static Parser, Text)> {
     let mut found: Vec<(Tool, usize)> = Vec::new();
     for (i, line) in text.lines.iter().enumerate() {
-        if let Some(tool) = begins(&line.text).filter(|tool| found.last().is_none_or(|(last, _)| last != tool)) {
+        if let Some(tool) = begins(&line.text)
+            && found.last().is_none_or(|(last, _)| !goes_on(*last, tool, &line.text))
+        {
             found.push((tool, i));
         }
     }

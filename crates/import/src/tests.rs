@@ -1,6 +1,7 @@
 //! The framework: recognition, provenance, contradictions, errors.
 
 mod field;
+mod splitting;
 
 use super::*;
 use assay_testkit::places::misplaced;
