@@ -31,13 +31,12 @@ pub(crate) fn undone(body: &str) -> Option<(Numbered<'_>, Undone)> {
         lines = decoded(lines);
         undone.note(&lines, "quoted-printable was decoded (\"=3D\" is \"=\", and a line ends where no \"=\" ends it)");
     }
+    let widths: Vec<usize> = lines.iter().map(|(_, line)| line.chars().count()).collect();
     if is_mostly(texts(&lines), 8, is_quoted) {
-        let widths: Vec<usize> = lines.iter().map(|(_, line)| line.chars().count()).collect();
         undone.note(&lines, "mail quotes (\"> \") before the lines were removed");
         lines = each(lines, without_quotes);
-        join(&mut lines, &widths, &mut undone);
-    } else if lines.iter().any(|(_, line)| is_torn(line)) {
-        let widths: Vec<usize> = lines.iter().map(|(_, line)| line.chars().count()).collect();
+    }
+    if texts(&lines).any(is_torn) {
         join(&mut lines, &widths, &mut undone);
     }
     if is_mostly(texts(&lines), 8, is_of_a_sheet) {
@@ -142,7 +141,7 @@ fn is_torn(line: &str) -> bool {
     LONG.iter().any(|(begin, end)| line.contains(begin) && !line.contains(end))
 }
 
-/// Joins what mail wrapped: a line that has no room for the first word of the next one.
+/// Joins what mail wrapped: a line that has no room for the first word of the next one. Lines that begin alike are the tool's own.
 fn join(lines: &mut Numbered<'_>, widths: &[usize], undone: &mut Undone) {
     const WRAPPED_AT: std::ops::RangeInclusive<usize> = 60..=80;
     let widest = widths.iter().copied().max().unwrap_or(0);
@@ -150,10 +149,12 @@ fn join(lines: &mut Numbered<'_>, widths: &[usize], undone: &mut Undone) {
         return;
     }
     let mut all: Numbered<'_> = Vec::with_capacity(lines.len());
-    let mut first = None;
+    let (mut first, mut before) = (None, String::new());
     for (i, (number, line)) in std::mem::take(lines).into_iter().enumerate() {
-        let word = line.split_whitespace().next().map_or(0, str::len);
-        let is_rest = word > 0 && !line.starts_with(' ') && i > 0 && widths[i - 1] + 1 + word > widest;
+        let word = line.split_whitespace().next().unwrap_or_default().to_owned();
+        let is_own = word.is_empty() || word == before || line.starts_with(' ');
+        let is_rest = !is_own && i > 0 && widths[i - 1] + 1 + word.len() > widest;
+        before = word;
         match all.last_mut().filter(|(_, last)| is_rest && !last.trim().is_empty()) {
             Some((_, last)) => {
                 *last = format!("{} {line}", last.trim_end()).into();

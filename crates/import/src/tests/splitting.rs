@@ -52,3 +52,24 @@ fn our_own_report_is_one_record() {
     assert_eq!(tools(&format!("ASSAY WORKLOAD{report}")), ["assay"]);
     assert_eq!(tools(&format!("{}\nASSAY WORKLOAD{report}", sample("ping-bsd.txt"))), ["ping", "assay"]);
 }
+
+#[test]
+fn quoted_lines_of_one_width_are_no_wrapped_line() {
+    let quoted = |text: &str| text.lines().map(|line| format!("> {line}\n")).collect::<String>();
+    let step = |s: u32| format!("progress: {s}.0 s, 1000.0 tps, lat 4.000 ms stddev 0.500, 0 failed\n");
+    let pgbench: String = (1..=5).map(step).collect();
+    let reply = |seq: u32| format!("64 bytes from 10.9.0.2: icmp_seq={seq} ttl=64 time=0.300 ms\n");
+    let ping: String = (1..=5).map(reply).collect();
+    let row = |s: u32| format!("[  5]   {s}.00-{}.00   sec   400 MBytes  3.36 Gbits/sec    0    446 KBytes\n", s + 1);
+    let iperf3 = format!("[ ID] Interval  Transfer  Bitrate  Retr  Cwnd\n{}", (0..5).map(row).collect::<String>());
+    assert_eq!(records(&quoted(&pgbench))[0].series.t_s.len(), 5);
+    assert_eq!(records(&quoted(&ping))[0].driver.ops[0].count, 5);
+    assert_eq!(records(&quoted(&iperf3))[0].series.t_s.len(), 5);
+    // One torn line does not tear the others, which are as wide.
+    let (begin, end) =
+        ("[ 1s ] thds: 4 tps: 1000.00 qps: 20000.00 (r/w/o: 1400.00/400.00/200.00)", "lat (ms,95%): 4.00");
+    let other = format!("{:x<1$}\n", "64 bytes from ", begin.len());
+    let all = crate::text::Text::read(0, "", quoted(&format!("{begin}\n{end}\n{}", other.repeat(3))));
+    let joined: Vec<String> = all.lines.iter().map(|line| line.text.clone()).collect();
+    assert_eq!(joined, [&format!("{begin} {end}"), other.trim_end(), other.trim_end(), other.trim_end()]);
+}
