@@ -9,6 +9,7 @@ use super::rows::operations_are_transactions;
 #[rustfmt::skip]
 pub(super) const HAMMERDB: Table = Table {
     format: "HammerDB log",
+    part: "procedure",
     marks: &[
         (93, &["TEST RESULT : System achieved"]),
         (88, &["NEWORD", "CALLS: ", "RATIO: "]),

@@ -14,6 +14,7 @@
 //! | `{@}`, `{@:clock}` | the end of a step: what follows belongs to it; as a time of day |
 //! | `{@:begin}`, `{@:end}` | the time of day at which the steps begin, at which the run ended |
 //! | `{%}` | the operation that `$` stands for in keys from here on, and the scope of the others |
+//! | `{-}` | a dash: the line is of the operation that `{%}` named |
 //! | `{&}` | digits that `&` stands for in the keys of this line |
 //! | `{~}`, `{~text}` | the scope of what follows in this line; this one |
 //! | `{#}`, `{^}`, `{*}` | the version, the date, the engine |
@@ -25,6 +26,7 @@
 //! | `name`, `>name` | holds in this section alone; begins a section |
 //! | `$name`, `/name` | from here on `$` is this operation; the record is of this kind |
 //! | `+`, `.` | a new result begins here if one is complete; here one is |
+//! | `%` | is of the operation that `{%}` named |
 //! | `=` | what was asked for: its figures are exact, and settings too |
 //! | `!` | the tool says something went wrong |
 
@@ -45,6 +47,8 @@ pub(crate) struct Table {
     pub(crate) layer: &'static str,
     /// What `$` stands for at first.
     pub(crate) op: &'static str,
+    /// What its operations are called, where a title names them.
+    pub(crate) part: &'static str,
     /// Marks of a text of this tool, most telling first: how sure, and what its lines contain (`^` begin with).
     pub(crate) marks: &'static [(u8, &'static [&'static str])],
     /// Its lines: where, pattern.
@@ -64,6 +68,7 @@ pub(crate) const PLAIN: Table = Table {
     format: "",
     layer: "client",
     op: "",
+    part: "part",
     marks: &[],
     lines: &[],
     parts: None,
@@ -211,6 +216,7 @@ fn walk<'a>(pattern: &'static str, text: &'a str, found: &mut Vec<Found<'a>>) ->
                     _ if spec.contains(":clock") || spec.starts_with("@:") => {
                         text.find(|c: char| !c.is_ascii_digit() && c != ':' && c != '.').unwrap_or(text.len())
                     }
+                    Some('-') => usize::from(text.starts_with('-')),
                     Some('#') => text.find(|c: char| !c.is_ascii_alphanumeric() && c != '.').unwrap_or(text.len()),
                     _ => number_length(text),
                 };
@@ -338,7 +344,20 @@ impl Reader<'_> {
         }
     }
 
+    /// Whether a line is of an operation whose title is missing.
+    fn lacks_title(&self, place: &str, found: &[Found<'_>]) -> bool {
+        let is_part = place.contains('%') || found.iter().any(|value| value.spec == "-");
+        let is_of_op = found.iter().any(|value| value.spec.contains('$'));
+        let is_title = found.iter().any(|value| value.spec == "%");
+        !is_title && (is_part && self.scope.is_empty() || is_of_op && self.op.is_empty() && !place.contains('$'))
+    }
+
     fn take(&mut self, at: At, text: &str, place: &'static str, found: &[Found<'_>]) {
+        if self.lacks_title(place, found) {
+            let text = shorten(text, 72);
+            self.draft.note(at, format!("not read: \"{text}\" is of a {} whose title is missing", self.table.part));
+            return;
+        }
         for op in words(place, '$') {
             op.clone_into(&mut self.op);
         }
@@ -356,7 +375,7 @@ impl Reader<'_> {
         let digits = found.iter().find(|value| value.spec == "&").map_or("", |value| value.text);
         for value in found {
             match value.spec.chars().next() {
-                None | Some('&') => {}
+                None | Some('&' | '-') => {}
                 Some('~') if value.spec.len() > 1 => scope = Some(value.spec[1..].to_owned()),
                 Some('~') => scope = Some((self.table.scope)(self, value.text)),
                 Some('%') => {

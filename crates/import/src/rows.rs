@@ -138,8 +138,7 @@ pub(crate) fn is_of(draft: &mut Draft, row: &str, op: &str) {
     };
     let at = op_row(draft, op);
     let op = &mut draft.record.driver.ops[at];
-    // What was printed of the operation itself stays: a cut text may have it of a part.
-    if per_s.value().is_some() && op.per_s.value().is_none() {
+    if per_s.value().is_some() {
         op.per_s = per_s;
     }
     if let Some(total) = total.value().filter(|_| op.count == 0) {

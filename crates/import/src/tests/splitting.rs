@@ -73,3 +73,30 @@ fn quoted_lines_of_one_width_are_no_wrapped_line() {
     let joined: Vec<String> = all.lines.iter().map(|line| line.text.clone()).collect();
     assert_eq!(joined, [&format!("{begin} {end}"), other.trim_end(), other.trim_end(), other.trim_end()]);
 }
+
+#[test]
+fn a_figure_whose_title_was_cut_is_not_of_the_whole() {
+    let of = |name: &str, cut: fn(&str) -> bool| {
+        let lines: Vec<String> = sample(name).lines().filter(|line| !cut(line)).map(str::to_owned).collect();
+        records(&lines.join("\n")).remove(0)
+    };
+    let notes = |record: &Record| info(record).notes.iter().map(|note| note.text.clone()).collect::<Vec<_>>();
+    let has =
+        |record: &Record, key: &str| info(record).values.iter().any(|value| value.key == key && value.scope.is_empty());
+
+    let scripts = of("pgbench-15-scripts.txt", |line| {
+        ["tps = ", "latency ", "SQL script"].iter().any(|begin| line.starts_with(begin))
+    });
+    assert!(!has(&scripts, "transaction_us_avg") && !has(&scripts, "transaction_per_s"));
+    assert!(notes(&scripts).iter().any(|note| note.contains("is of a script whose title is missing")));
+
+    let procedures = of("hammerdb.log", |line| line.contains("PROC: "));
+    assert!(!info(&procedures).values.iter().any(|value| value.key.starts_with('_')));
+    assert!(notes(&procedures).iter().any(|note| note.contains("is of a procedure whose title is missing")));
+
+    let yaml = sample("stress-ng-0.15.yaml");
+    let doubled = yaml.replacen("    - stressor: cpu\n", "      bogo-ops: 7\n    - stressor: cpu\n", 1);
+    let stressors = records(&doubled).remove(0);
+    assert!(!has(&stressors, "stress_ops_count"));
+    assert!(notes(&stressors).iter().any(|note| note.contains("is of a stressor whose title is missing")));
+}
