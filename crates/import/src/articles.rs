@@ -83,6 +83,7 @@ pub(crate) fn outputs(text: &Text) -> Vec<(&'static Parser, Text)> {
         let (from, to) = (number(from) + 1, number(to));
         note(from, format!("lines {from} to {to} were left out: they are no output that assay knows"))
     });
+    outputs[0].1.inherit(text);
     outputs[0].1.notes.extend(left_out);
     outputs
 }

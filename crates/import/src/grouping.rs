@@ -64,12 +64,9 @@ pub fn import_all(sources: Vec<Source>) -> impl Iterator<Item = Imported> {
 
 /// The runs of a tool's text.
 fn pieces_of(source: usize, parser: &'static Parser, text: &Text, size_bytes: u64) -> Vec<Piece> {
-    let mut runs = parser.split(text, MOST_RUNS);
+    let runs = parser.split(text, MOST_RUNS);
     // Runs of one file are no fragments of each other.
     let is_several = runs.len() > 1;
-    if let Some(first) = runs.first_mut().filter(|_| is_several) {
-        first.notes.extend(text.notes.iter().cloned());
-    }
     let piece = |text: Text| {
         let is_part = (parser.is_part)(&text) && !is_several;
         Piece { source, parser, text, size_bytes, is_part }

@@ -248,6 +248,14 @@ impl Parser {
 
     /// The runs of a text, so many at most; the first alone is cheap.
     fn split(&self, text: &Text, most: usize) -> Vec<Text> {
+        let mut runs = self.cut(text, most);
+        if let Some(first) = runs.first_mut() {
+            first.inherit(text);
+        }
+        runs
+    }
+
+    fn cut(&self, text: &Text, most: usize) -> Vec<Text> {
         let titled = (self.titled)(text);
         if titled.len() > 1 {
             return titled;

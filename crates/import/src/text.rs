@@ -185,7 +185,15 @@ impl Text {
         self
     }
 
-    /// Some of its lines, with their places in the whole.
+    /// Takes over what was mended in the whole of which this is the first part.
+    pub(crate) fn inherit(&mut self, whole: &Self) {
+        let is_new = |note: &&ImportNote| !self.notes.contains(note);
+        let notes: Vec<ImportNote> = whole.notes.iter().filter(is_new).cloned().collect();
+        self.notes.extend(notes);
+        self.started.clone_from(&whole.started);
+    }
+
+    /// Some of its lines, with their places in the whole; what was mended is [inherited](Self::inherit) by the first.
     pub(crate) fn part(&self, lines: Range<usize>) -> Self {
         let before = self.lines.here.start;
         let here = before + lines.start..before + lines.end;

@@ -100,3 +100,23 @@ fn a_figure_whose_title_was_cut_is_not_of_the_whole() {
     assert!(!has(&stressors, "stress_ops_count"));
     assert!(notes(&stressors).iter().any(|note| note.contains("is of a stressor whose title is missing")));
 }
+
+#[test]
+fn what_pasting_did_to_a_text_of_several_runs_is_told_with_the_first() {
+    let stamped = |text: &str| text.lines().map(|line| format!("[2024-03-05 10:00:01] {line}\n")).collect::<String>();
+    let mut titled = String::new();
+    for line in sample("iperf3-tcp.txt").lines() {
+        titled.push_str(&format!("a:  {line}\n"));
+    }
+    let two_runs = format!("{0}{0}", sample("pgbench-15-transactions.txt"));
+    let page = format!("{}{}", sample("pgbench-15-transactions.txt"), sample("ping-bsd.txt"));
+    for (text, count) in [(titled, 1), (two_runs, 2), (page, 2)] {
+        let all = records(&stamped(&text));
+        assert_eq!(all.len(), count, "{text}");
+        let is_told = |note: &assay_measure::record::ImportNote| note.text.contains("the time in front of each line");
+        let told: Vec<usize> =
+            all.iter().map(|record| info(record).notes.iter().filter(|note| is_told(note)).count()).collect();
+        assert_eq!(told, [1, 0][..count], "{text}");
+        assert_eq!(all[0].run.started, "2024-03-05T10:00:01-00:00", "{text}");
+    }
+}
