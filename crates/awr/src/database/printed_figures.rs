@@ -60,13 +60,29 @@ fn text(value: &ImportedValue) -> String {
 /// A value in the unit of its key, large rates in millions.
 fn in_unit(value: f64, unit: &str) -> String {
     match unit {
-        "bits/s" if value >= 1e9 => with_unit(value / 1e9, "Gbit/s"),
-        "bits/s" if value >= 1e6 => with_unit(value / 1e6, "Mbit/s"),
-        "bytes/s" if value >= 1e6 => with_unit(value / 1e6, "MB/s (10^6)"),
         "bytes" if value >= 1e6 => format!("{} MB (10^6)", short(value / 1e6)),
         "count" => six(value),
-        unit => with_unit(value, unit),
+        unit => {
+            let (factor, unit) = scale(value, unit);
+            with_unit(value / factor, unit)
+        }
     }
+}
+
+/// What large rates are told in.
+fn scale(value: f64, unit: &str) -> (f64, &str) {
+    match unit {
+        "bits/s" if value >= 1e9 => (1e9, "Gbit/s"),
+        "bits/s" if value >= 1e6 => (1e6, "Mbit/s"),
+        "bytes/s" if value >= 1e6 => (1e6, "MB/s (10^6)"),
+        unit => (1.0, unit),
+    }
+}
+
+/// Both ends of a range in the unit of the larger.
+fn range(least: f64, most: f64, unit: &str) -> String {
+    let (factor, unit) = scale(most, unit);
+    format!("{} to {}", six(least / factor), with_unit(most / factor, unit))
 }
 
 /// Means over the steps of a text that has no sums.
@@ -86,9 +102,7 @@ fn means(record: &Record) -> Vec<String> {
         let steps = of(name);
         let (least, most) = steps.iter().fold((f64::INFINITY, 0.0_f64), |(a, b), x| (a.min(*x), b.max(*x)));
         let (mean, count) = (in_unit(mean(&steps), unit), many(steps.len() as u64, "step"));
-        let (least, most) = (in_unit(least, unit), in_unit(most, unit));
-        let least = least.trim_end_matches(|c: char| !c.is_ascii_digit());
-        texts.push(format!("{mean}, the mean of {count} ({least} to {most}); the run did not end"));
+        texts.push(format!("{mean}, the mean of {count} ({}); no total was printed", range(least, most, unit)));
     }
     texts.extend(devices(record));
     let shares: Vec<String> = ["user", "system", "iowait", "steal", "idle"]
@@ -157,4 +171,16 @@ fn known(steps: &[Figure]) -> Vec<f64> {
 
 fn mean(steps: &[f64]) -> f64 {
     steps.iter().sum::<f64>() / steps.len().max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::range;
+
+    #[test]
+    fn both_ends_of_a_range_have_one_unit() {
+        assert_eq!(range(950e6, 1.05e9, "bits/s"), "0.95 to 1.05 Gbit/s");
+        assert_eq!(range(117e6, 120e6, "bytes/s"), "117 to 120 MB/s (10^6)");
+        assert_eq!(range(900.0, 1100.0, "transactions/s"), "900 to 1,100 transactions/s");
+    }
 }
