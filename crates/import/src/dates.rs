@@ -16,11 +16,6 @@ pub(crate) fn sortable(text: &str) -> String {
 }
 
 fn parsed(text: &str) -> Option<String> {
-    let offset = text.len().checked_sub(6).and_then(|at| text.get(at..));
-    if text.as_bytes().get(10) == Some(&b'T') && offset.is_some_and(|end| end.starts_with(['+', '-'])) {
-        return None;
-    }
-    let is_after_noon = text.trim().ends_with("PM");
     let words = text.split([' ', ',', '_']).filter(|word| !word.is_empty());
     let words: Vec<&str> = words.flat_map(halves).flatten().collect();
     if let [epoch] = words.as_slice()
@@ -29,22 +24,31 @@ fn parsed(text: &str) -> Option<String> {
     {
         return from_epoch(seconds as i64);
     }
+    let half = words.iter().find_map(|word| half_of_day(word));
     let (mut year, mut month, mut day, mut clock, mut is_utc) = (None, None, None, None, text.trim().ends_with('Z'));
+    let mut offset = None;
     for word in words {
+        let word = match offset_of(word) {
+            Some((rest, of_word)) => {
+                offset = Some(of_word?);
+                rest
+            }
+            None => word,
+        };
         let lower = word.to_ascii_lowercase();
         is_utc |= ["utc", "gmt", "z"].contains(&lower.as_str());
         let known = MONTHS.iter().position(|name| lower.starts_with(name));
         let parts: Vec<&str> = word.split(['-', '/', '.', ':']).collect();
-        let number = |part: &str| part.parse::<u32>().ok();
+        let number = |part: &str| part.parse::<u32>().ok().filter(|_| !part.starts_with('+'));
         match parts.as_slice() {
             // `2023.02.14-10:00:00` holds both.
             [y, m, d, rest @ ..] if y.len() == 4 && number(y).is_some() && rest.len() != 1 => {
                 (year, month, day) = (number(y), number(m), number(d));
                 if let [h, minute, second, ..] = rest {
-                    clock = Some(time(h, minute, second, is_after_noon)?);
+                    clock = Some(time(h, minute, second, half)?);
                 }
             }
-            [h, m, s, ..] if word.contains(':') && h.len() <= 2 => clock = Some(time(h, m, s, is_after_noon)?),
+            [h, m, s, ..] if word.contains(':') && h.len() <= 2 => clock = Some(time(h, m, s, half)?),
             // `05-Mar-24`
             [d, name, y] if number(d).is_some() && number(name).is_none() => {
                 let of_name = MONTHS.iter().position(|known| name.to_ascii_lowercase().starts_with(known))?;
@@ -60,14 +64,35 @@ fn parsed(text: &str) -> Option<String> {
     let (year, month, day) = (year?, month?, day?);
     ((1..=12).contains(&month) && (1..=31).contains(&day)).then_some(())?;
     // An offset that nobody told is `-00:00`.
-    let clock = clock.map_or_else(String::new, |clock| format!("T{clock}{}", if is_utc { "Z" } else { "-00:00" }));
+    let offset = offset.as_deref().unwrap_or(if is_utc { "Z" } else { "-00:00" });
+    let clock = clock.map_or_else(String::new, |clock| format!("T{clock}{offset}"));
     Some(format!("{year:04}-{month:02}-{day:02}{clock}"))
 }
 
-fn time(hour: &str, minute: &str, second: &str, is_after_noon: bool) -> Option<String> {
+/// `PM`, also behind a time: the hour at which that half of the day begins.
+fn half_of_day(word: &str) -> Option<u32> {
+    let lower = word.to_ascii_lowercase();
+    let is = |end: &str| lower == end || (lower.ends_with(end) && lower.contains(':'));
+    is("am").then_some(0).or_else(|| is("pm").then_some(12))
+}
+
+/// `+0200`, `10:00:01-05:00`: what stands before the offset, and the offset in one form, if there is such a one.
+fn offset_of(word: &str) -> Option<(&str, Option<String>)> {
+    let at = word.rfind(['+', '-'])?;
+    let (rest, offset) = word.split_at(at);
+    let digits = offset[1..].replace(':', "");
+    let is_offset = matches!(digits.len(), 2 | 4) && digits.bytes().all(|byte| byte.is_ascii_digit());
+    (is_offset && (rest.is_empty() || rest.contains(':'))).then_some(())?;
+    let (hours, minutes) = digits.split_at(2);
+    let is_real = hours <= "14" && minutes < "60";
+    let minutes = if minutes.is_empty() { "00" } else { minutes };
+    Some((rest, is_real.then(|| format!("{}{hours}:{minutes}", &offset[..1]))))
+}
+
+fn time(hour: &str, minute: &str, second: &str, half: Option<u32>) -> Option<String> {
     let digits: String = second.chars().take_while(char::is_ascii_digit).collect();
     let (hour, minute, second): (u32, u32, u32) = (hour.parse().ok()?, minute.parse().ok()?, digits.parse().ok()?);
-    let hour = if is_after_noon && hour < 12 { hour + 12 } else { hour };
+    let hour = half.filter(|_| hour <= 12).map_or(hour, |begin| hour % 12 + begin);
     Some(format!("{hour:02}:{minute:02}:{second:02}"))
 }
 
@@ -105,6 +130,15 @@ mod tests {
             ("1709632801.123456", "2024-03-05T10:00:01Z"),
             ("2024-03-05T10:00:01-00:00", "2024-03-05T10:00:01-00:00"),
             ("2024-03-05T10:00:01+02:00", "2024-03-05T10:00:01+02:00"),
+            ("2024-03-05T10:00:01.5+0200", "2024-03-05T10:00:01+02:00"),
+            ("2024-03-05T10:00:01-0500", "2024-03-05T10:00:01-05:00"),
+            ("2024-03-05 10:00:01+02", "2024-03-05T10:00:01+02:00"),
+            ("Tue, 05 Mar 2024 10:00:01 +0200", "2024-03-05T10:00:01+02:00"),
+            ("Tue, 05 Mar 2024 10:00:01 -0500", "2024-03-05T10:00:01-05:00"),
+            ("Tue, 05 Mar 2024 10:00:01 +9900", "Tue, 05 Mar 2024 10:00:01 +9900"),
+            ("Tue 05 Mar 2024 10:00:01 PM UTC", "2024-03-05T22:00:01Z"),
+            ("2024-03-05 12:30:01 AM", "2024-03-05T00:30:01-00:00"),
+            ("2024-03-05 12:30:01PM", "2024-03-05T12:30:01-00:00"),
             ("at noon", "at noon"),
             ("Mar  5 10:00:01", "Mar  5 10:00:01"),
             ("", ""),
