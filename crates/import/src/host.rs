@@ -72,6 +72,15 @@ fn is_device(line: &str) -> bool {
     named && ["%util", "tps", "r/s"].iter().any(|title| line.contains(title))
 }
 
+/// Whether a line can be one of these tables: nothing, titles, or a row that is mostly numbers.
+pub(super) fn may_print(line: &str) -> bool {
+    const FEW: usize = 4;
+    let (words, numbers) = line
+        .split_whitespace()
+        .fold((0, 0), |(words, numbers), word| (words + 1, numbers + usize::from(word.parse::<f64>().is_ok())));
+    words == 0 || is_vmstat(line) || is_cpu(line) || is_device(line) || (numbers >= FEW && 2 * numbers >= words)
+}
+
 pub(super) fn looks_like(text: &Text) -> Confidence {
     let any = |is: fn(&str) -> bool| text.head().iter().any(|line| is(&line.text));
     let table = any(is_vmstat) || any(is_cpu) || any(is_device);

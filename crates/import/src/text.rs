@@ -201,6 +201,17 @@ impl Text {
         Self { file: self.file, path: self.path.clone(), lines, ..Self::default() }
     }
 
+    /// Several parts of it as one text.
+    pub(crate) fn parts(&self, ranges: &[Range<usize>]) -> Self {
+        match ranges {
+            [range] => self.part(range.clone()),
+            _ => {
+                let lines: Vec<Line> = ranges.iter().flat_map(|range| self.lines[range.clone()].to_vec()).collect();
+                Self { file: self.file, path: self.path.clone(), lines: lines.into(), ..Self::default() }
+            }
+        }
+    }
+
     fn say(&mut self, damage: &Damage) {
         let said = [
             damage.quotes.said("typographic quotes were read as straight quotes"),

@@ -1,6 +1,6 @@
 //! How many records a text gives, as the command line reads it.
 
-use super::super::testing::{info, sample};
+use super::super::testing::{info, number, sample};
 use super::source;
 use crate::import_all;
 use assay_measure::record::Record;
@@ -119,4 +119,43 @@ fn what_pasting_did_to_a_text_of_several_runs_is_told_with_the_first() {
         assert_eq!(told, [1, 0][..count], "{text}");
         assert_eq!(all[0].run.started, "2024-03-05T10:00:01-00:00", "{text}");
     }
+}
+
+#[test]
+fn statistics_of_the_host_between_the_lines_of_a_run_do_not_split_it() {
+    let run = sample("sysbench-1.0-oltp.txt");
+    let steps = |run: &str| record_steps(&records(run)[0], "commits_count_per_s");
+    let iostat = "avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n           1.00    0.00    2.00    3.00    0.00   94.00\n\nDevice            r/s     w/s     rkB/s     wkB/s  %util\nsda              1.00    2.00      8.00     16.00   3.00\n\n";
+    let mut between = String::new();
+    for line in run.lines() {
+        between.push_str(&format!("{line}\n"));
+        if line.contains("thds:") {
+            between.push_str(iostat);
+        }
+    }
+    assert!(between.matches(iostat).count() > 1);
+    let all = records(&between);
+    assert_eq!(all.len(), 1);
+    assert_eq!(record_steps(&all[0], "commits_count_per_s"), steps(&run));
+    assert_eq!(number(&all[0], "", "transactions_per_s"), number(&records(&run)[0], "", "transactions_per_s"));
+    assert!(all[0].series.metrics.contains_key("host_user_pct"));
+    let twice = format!("{0}{iostat}{0}", sample("pgbench-15-transactions.txt"));
+    assert_eq!(tools(&twice), ["pgbench", "pgbench", "host"]);
+}
+
+fn record_steps(record: &Record, name: &str) -> usize {
+    record.series.metrics[name].iter().filter(|step| step.value().is_some()).count()
+}
+
+#[test]
+fn pgio_begins_at_its_first_line() {
+    let all = records(&format!("Two tests.\n\n{}\n{}", sample("ping-bsd.txt"), sample("pgio.txt")));
+    assert_eq!(all.len(), 2);
+    assert!(all[1].run.started.starts_with("2023-03-02"));
+    assert_eq!(number(&all[1], "before", "pgio_blocks_read_count"), 500_000.0);
+    let notes = &info(&all[0]).notes;
+    assert!(
+        notes.iter().any(|note| note.text.ends_with("left out: no output of a tool was recognised in them")),
+        "{notes:#?}"
+    );
 }
