@@ -8,7 +8,7 @@ use super::super::rows::{put_step, setting, step};
 use super::super::text::{At, Line, Text};
 use super::{series_name, value};
 use assay_measure::record::ImportNote;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Amounts are in powers of 1024.
 const BYTES: &[(&str, f64)] = &[
@@ -130,25 +130,35 @@ pub(super) fn titled(text: &Text) -> Vec<Text> {
         (is_ours && !title.contains(['[', ' '])).then(|| (title.to_owned(), rest.to_owned()))
     };
     let mut all: Vec<(String, Vec<Line>)> = Vec::new();
+    let (mut places, mut untitled) = (HashMap::new(), Vec::new());
     for line in &text.lines {
         let Some((title, rest)) = title(line) else {
+            untitled.push(line);
             continue;
         };
-        let found = all.iter().position(|(known, _)| *known == title);
-        let place = found.unwrap_or_else(|| {
-            all.push((title, Vec::new()));
+        let place = *places.entry(title).or_insert_with_key(|title| {
+            all.push((title.clone(), Vec::new()));
             all.len() - 1
         });
         all[place].1.push(Line { text: rest, ..line.clone() });
     }
     let has_rows = |lines: &[Line]| lines.iter().any(|line| row(&line.text).is_some());
+    let text_of = |lines: Vec<Line>| Text { lines: lines.into(), ..text.part(0..0) };
     let tests = all.into_iter().filter(|(_, lines)| has_rows(lines)).map(|(title, lines)| {
         let at = lines[0].at;
-        let mut of_title = Text { file: text.file, path: text.path.clone(), lines: lines.into(), ..Text::default() };
+        let mut of_title = text_of(lines);
         of_title.notes.push(ImportNote { file: at.file, line: at.line, text: format!("the test with title {title}") });
         of_title
     });
-    tests.collect()
+    let mut tests: Vec<Text> = tests.collect();
+    if !tests.is_empty() {
+        let rest = text_of(untitled.into_iter().cloned().collect());
+        let begins = [vec![0], runs(&rest), vec![rest.lines.len()]].concat();
+        let parts = begins.windows(2).map(|ends| rest.part(ends[0]..ends[1]));
+        tests.extend(parts.filter(|part| has_rows(&part.lines)));
+        tests.sort_by_key(Text::skipped);
+    }
+    tests
 }
 
 /// Whether a line begins a test.

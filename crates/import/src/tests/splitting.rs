@@ -159,3 +159,15 @@ fn pgio_begins_at_its_first_line() {
         "{notes:#?}"
     );
 }
+
+#[test]
+fn a_test_without_a_title_beside_titled_ones_is_a_record() {
+    let test = sample("iperf3-tcp.txt");
+    let titled = |title: &str| test.lines().map(|line| format!("{title}:  {line}\n")).collect::<String>();
+    let all = records(&format!("{}{test}{}{test}", titled("a"), titled("b")));
+    let alone = records(&test).remove(0);
+    let rate = |record: &Record| number(record, "receiver", "tcp_throughput_bits_per_s_mean");
+    assert_eq!(all.iter().map(rate).collect::<Vec<_>>(), [rate(&alone); 4]);
+    // Lines around titled tests that are no test are no record.
+    assert_eq!(records(&format!("a note\n{}{}", titled("a"), titled("b"))).len(), 2);
+}
