@@ -93,10 +93,23 @@ fn without_quotes(line: &str) -> Cow<'_, str> {
     rest.into()
 }
 
+/// Whether each `=` is one of an encoder: two hexadecimal digits behind it, or the end of its line.
 fn is_quoted_printable(body: &str) -> bool {
     const FEW: usize = 2;
-    let ends = body.lines().take(2000).filter(|line| line.ends_with('=')).count();
-    body.matches("=3D").take(FEW + 1).count() > FEW || (ends > 0 && body.contains("=3D"))
+    let is_digit = |byte: &u8| byte.is_ascii_digit() || (b'A'..=b'F').contains(byte);
+    let is_code = |rest: &[u8]| rest.get(..2).is_some_and(|code| code.iter().all(is_digit));
+    let (mut codes, mut ends) = (0, 0);
+    for line in body.lines() {
+        let line = line.trim_end().as_bytes();
+        for at in (0..line.len()).filter(|at| line[*at] == b'=') {
+            match &line[at + 1..] {
+                [] => ends += 1,
+                rest if is_code(rest) => codes += usize::from(rest.starts_with(b"3D")),
+                _ => return false,
+            }
+        }
+    }
+    codes > FEW || (ends > 0 && codes > 0)
 }
 
 fn decoded(lines: Numbered<'_>) -> Numbered<'_> {
@@ -231,6 +244,10 @@ mod tests {
     fn quoted_printable_is_decoded_and_its_lines_joined() {
         assert_eq!(lines("a=3D1 b=\n=3D2\nc=3D=C3=A9\n"), [(1, "a=1 b=2".to_owned()), (3, "c=\u{e9}".to_owned())]);
         assert_eq!(lines("a=1\nb=2\n").len(), 2);
+        // One sign that no mailer leaves alone: nothing was encoded, and `=3D` is the text's own.
+        for own in ["a=3D1\nb=3D2\nc=3D3\nd=1\n", "a=3d1\nb=3D2\nc=3D3\nd=3D4\n", "a=3D1\nb=3D2\nc=3D3\nd = 1 =\n"] {
+            assert_eq!(lines(own)[0], (1, own.lines().next().unwrap_or_default().to_owned()), "{own}");
+        }
     }
 
     #[test]
