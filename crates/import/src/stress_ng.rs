@@ -4,6 +4,8 @@
 //! 0.14.02 each call has a weight. The scope keeps the two apart, so that nothing compares them by accident.
 
 use super::lines::{PLAIN, Reader, Table};
+use super::number::{self, Printed};
+use super::text::At;
 
 #[rustfmt::skip]
 pub(super) const STRESS_NG: Table = Table {
@@ -17,7 +19,8 @@ pub(super) const STRESS_NG: Table = Table {
         ("+", "setting to a ..."),
         ("+", "dispatching hogs: {=stressors}"),
         ("", "stress-ng {#} ..."),
-        ("", "[successful] run completed in {elapsed_s:?} ..."),
+        ("!", "unsuccessful run completed in {elapsed_s:?}[ (...]"),
+        ("", "[successful] run completed in {elapsed_s:?}[ (...]"),
         (">weighted", "metrc: stressor bogo ops ..."),
         (">calls", "stressor bogo ops ..."),
         ("", "[metrc:] (secs) ..."),
@@ -44,6 +47,7 @@ pub(super) const STRESS_NG: Table = Table {
     ],
     parts: Some(bare),
     scope,
+    other: completed,
     end,
     ..PLAIN
 };
@@ -69,6 +73,35 @@ fn scope(reader: &Reader<'_>, stressor: &str) -> String {
     }
 }
 
+/// `unsuccessful run completed in 1 hour, 15 mins, 12.25 secs`
+fn completed(reader: &mut Reader<'_>, at: At, text: &str) -> bool {
+    const UNITS: [(&str, f64); 4] = [("sec", 1.0), ("min", 60.0), ("hour", 3600.0), ("day", 86_400.0)];
+    let Some((before, duration)) = text.split_once("run completed in ") else {
+        return false;
+    };
+    if before.starts_with("unsuccessful") {
+        reader.draft.note(at, format!("stress-ng says: {text}"));
+    }
+    let seconds = |part: &str| {
+        let (number, unit) = part.trim().split_once(' ')?;
+        let (_, factor) = UNITS.iter().find(|(name, _)| unit.strip_suffix('s').unwrap_or(unit) == *name)?;
+        let printed = number::measure(number)?;
+        Some((printed.value.value()? * factor, printed.rounding * factor))
+    };
+    // The last part is the finest: it says how far the sum may be off.
+    let sum =
+        |parts: Vec<(f64, f64)>| (parts.iter().map(|(s, _)| s).sum::<f64>(), parts.last().map_or(0.0, |(_, off)| *off));
+    let parts: Option<Vec<(f64, f64)>> = duration.split(", ").map(seconds).collect();
+    match parts.map(sum) {
+        Some((s, rounding)) => {
+            let printed = Printed { value: s.into(), rounding, text: duration.to_owned() };
+            reader.put(at, "elapsed_s", "run completed in", "", printed, None);
+        }
+        None => reader.draft.note(at, format!("{duration} was not read")),
+    }
+    true
+}
+
 fn end(reader: &mut Reader<'_>) {
     let which = if is_weighted(reader) { "0.14.02 on" } else { "before 0.14.02" };
     if let Some(at) = reader.draft.at(&scope(reader, "cpu"), "stress_ops_count") {
@@ -81,7 +114,7 @@ fn end(reader: &mut Reader<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{imported, number, survives, told};
+    use super::super::testing::{imported, info, number, record_of, sample, survives, told};
 
     const SAMPLES: [&str; 4] =
         ["stress-ng-cpu.txt", "stress-ng-0.15-metrics.txt", "stress-ng-0.15-brief.txt", "stress-ng-0.15.yaml"];
@@ -100,6 +133,28 @@ mod tests {
         assert_eq!(number(&old, "cpu, old unit (before 0.14.02)", "stress_cpu_ops_per_s"), 279.4);
         assert_eq!(number(&new, "cpu, weighted unit (0.14.02 on)", "stress_ops_per_s"), 977.86);
         assert_eq!(old.interval.elapsed_s.value(), Some(912.25));
+    }
+
+    #[test]
+    fn a_failed_run_is_noted_and_a_time_in_parts_is_their_sum() {
+        let text = sample("stress-ng-0.15-brief.txt");
+        let line = text.lines().find(|line| line.contains("run completed in")).expect("such a line");
+        let (head, _) = line.split_once("] ").expect("a process");
+        for (said, elapsed_s, is_failed) in [
+            ("unsuccessful run completed in 10.01s", Some(10.01), true),
+            ("unsuccessful run completed in 10.01 secs", Some(10.01), true),
+            ("successful run completed in 1 min, 2.50 secs", Some(62.5), false),
+            ("successful run completed in 15 mins, 12.25 secs", Some(912.25), false),
+            ("unsuccessful run completed in 1 hour, 15 mins, 12.25 secs", Some(4512.25), true),
+            ("successful run completed in 3 moons, 12.25 secs", None, false),
+        ] {
+            let record = record_of(said, &text.replace(line, &format!("{head}] {said}")));
+            assert_eq!(record.interval.elapsed_s.value(), elapsed_s, "{said}");
+            let notes = &info(&record).notes;
+            assert_eq!(notes.iter().any(|note| note.text.contains("unsuccessful run")), is_failed, "{notes:#?}");
+            let is_told = elapsed_s.is_some() || notes.iter().any(|note| note.text.contains("moons"));
+            assert!(is_told, "{notes:#?}");
+        }
     }
 
     #[test]
