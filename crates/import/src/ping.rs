@@ -38,7 +38,7 @@ fn reply(reader: &mut Reader<'_>, at: At, text: &str) -> bool {
     if !text.contains(" bytes from ") && !text.starts_with("Reply from ") {
         return false;
     }
-    let time = text.split("time").nth(1).unwrap_or_default();
+    let time = text.rsplit_once("time").map_or("", |(_, time)| time);
     let token = time.trim_start_matches('=').split_whitespace().next();
     let token = token.unwrap_or_default().trim_end_matches("ms");
     let row = op_row(reader.draft, "rtt");
@@ -114,6 +114,14 @@ mod tests {
     #[test]
     fn replies_alone_will_do() {
         let text = "64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=0.250 ms\n64 bytes from 10.0.0.1: icmp_seq=2 ttl=64 time=0.350 ms\n";
+        let record = record_of("pasted", text);
+        assert_eq!(record.driver.ops[0].service.us_avg.value(), Some(300.0));
+        assert_eq!(record.driver.ops[0].count, 2);
+    }
+
+    #[test]
+    fn a_host_with_time_in_its_name_keeps_its_replies() {
+        let text = "64 bytes from time.google.com (216.239.35.0): icmp_seq=1 ttl=64 time=0.250 ms\n64 bytes from time.google.com (216.239.35.0): icmp_seq=2 ttl=64 time=0.350 ms\n";
         let record = record_of("pasted", text);
         assert_eq!(record.driver.ops[0].service.us_avg.value(), Some(300.0));
         assert_eq!(record.driver.ops[0].count, 2);
