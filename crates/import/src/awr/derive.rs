@@ -288,7 +288,7 @@ fn finer_averages(draft: &mut Draft) {
 /// An average of which rounding may have left no digit is none: `0 ms` is less than half a millisecond, and 1 s over 121,513 waits
 /// is between 4 and 12 us each. What was printed stays in the list.
 fn rounded_away(draft: &mut Draft) {
-    /// What rounding may be of a figure that still says something.
+    /// What rounding may be of a figure that still says something. Decided here: no measurement stands behind it.
     const MOST: f64 = 0.34;
     for i in 0..draft.record.instance.events.len() {
         let event = &draft.record.instance.events[i];

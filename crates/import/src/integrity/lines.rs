@@ -109,6 +109,7 @@ const LINES: &[(&str, Of, &str, &str)] = &[
     // Interrupts are busy time that no line prints.
     ("AWR4a", Any, "USER_TIME + SYS_TIME + NICE_TIME <= BUSY_TIME",
         "printed(os.cpu_s.user) + printed(os.cpu_s.system) + os.cpu_s.nice? <= printed(os.cpu_s.busy) +- os.cpu_s.busy * 0.01 + 1"),
+    // The share is decided here: no measurement stands behind it. By half of it a busy time that is wrong by half passes.
     ("AWR4b", Any, "70 % of BUSY_TIME <= USER_TIME + SYS_TIME + NICE_TIME",
         "printed(os.cpu_s.busy) * 0.7 <= printed(os.cpu_s.user) + printed(os.cpu_s.system) + os.cpu_s.nice? +- os.cpu_s.busy * 0.01 + 1"),
     // The two are read at different moments of a snapshot, in genuine reports of busy clusters half a minute apart, and the

@@ -346,6 +346,7 @@ fn classes(p: &Printed<'_>, all: &mut Vec<Identity>) {
         let waits = rows.filter_map(|(j, row)| p.printed(&row.count, &format!("/instance/events/{j}/count")));
         let of_class = p.printed(&class.waits_count, &format!("/instance/wait_classes/{i}/waits_count"));
         let sides = waits.reduce(Side::plus).zip(of_class);
+        // What it may be off is decided here: no measurement stands behind it.
         let allowed = sides.map_or(0.0, |(_, whole)| 0.01 * whole.value + 10.0);
         let text = "waits of the foreground events of the class <= those of the class";
         judge_of(all, &class.class, "I19b", text, Must::NotAbove, sides, allowed);

@@ -253,6 +253,7 @@ impl<'a> Read<'a> {
 
     /// Whether the depths at which I/Os were issued are printed and most of them are below what was asked for.
     fn is_shallower(&self, scope: &str, job: &StorageJob) -> bool {
+        // Decided here: no measurement stands behind it.
         const MOSTLY_PCT: f64 = 90.0;
         // fio's classes: 1, 2, 4, ... 32, and all above.
         let class = job.iodepth_count.clamp(1, 64);
@@ -267,6 +268,7 @@ impl<'a> Read<'a> {
 
     /// Whether a job's clones ran for different times, as far as the group's line tells.
     fn end_apart(&self, job: &StorageJob) -> bool {
+        // Decided here: no measurement stands behind it.
         const APART: f64 = 0.02;
         let times = || {
             let of_job = job.runtime_s.value()?;
