@@ -27,7 +27,7 @@ fn the_event_with_most_waits_speaks_for_the_reads() {
 #[test]
 fn a_share_without_a_name_is_no_limit() {
     let screen = screen_of(&field("awr-load-profile-only.txt"));
-    let limit = "Limited by n/a (40 % is on a CPU of the sessions' time; no wait was printed, 60 % has no name)";
+    let limit = "Limited by n/a (of the sessions' time 40 % is on a CPU; no wait was printed, 60 % has no name)";
     assert!(screen.contains(limit), "{screen}");
 }
 
