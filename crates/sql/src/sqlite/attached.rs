@@ -2,7 +2,7 @@
 
 use super::Held;
 use super::counted::{self, Counted, Hits};
-use super::file::{Db, File};
+use super::file::{Db, File, WAL};
 use crate::here::{device_facts, server_host};
 use crate::running::{Attachment, Running};
 use crate::watch::Cancel;
@@ -63,6 +63,7 @@ pub(super) struct Attached {
     pub(super) at: File,
     running: Running<Token>,
     page: u64,
+    journal_mode: String,
     /// Where each row has a page of its own.
     hits: Option<Mutex<Hits>>,
     counted: Vec<Arc<Counted>>,
@@ -79,7 +80,16 @@ impl Attached {
         settings: &Settings,
         stop: &Stop,
     ) -> Result<Self, EngineError> {
+        let journal_mode = held.keeper.journal_mode("").map_err(at.told("reading the journal mode"))?;
+        if journal_mode != WAL {
+            return Err(EngineError::Unusable(format!(
+                "{}: its journal mode is {journal_mode}, not {WAL}, in which assay made it; set it with `pragma \
+                 journal_mode = {WAL}`",
+                at.shown()
+            )));
+        }
         Ok(Self {
+            journal_mode,
             running: Running::open(plan, settings, stop, "SQLITE_GRACE")?,
             counted: (0..plan.sessions()).map(|_| Arc::default()).collect(),
             page: at.page(&held.keeper)?,
@@ -126,7 +136,7 @@ impl Attachment for Attached {
             DATABASE.fact(at.shown()),
             server_host(Ok("the library in this process")),
             IN_PROCESS.fact("yes"),
-            text("journal_mode", "wal".to_owned()),
+            text("journal_mode", self.journal_mode.clone()),
             text("synchronous", at.synchronous.clone()),
             text("page_cache", format!("{pages} pages of each session; a session does not see what another has read")),
             text("cache_blocks", (pages * sessions).to_string()),

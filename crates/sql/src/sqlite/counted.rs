@@ -111,7 +111,8 @@ impl Counted {
             at.mmap_bytes
         );
         let attached = self.attach(&mut db.0, at).and_then(|()| db.0.execute_batch(&set));
-        attached.map_err(at.told("opening a session"))?;
+        db.1 = true;
+        attached.and_then(|()| db.ours()).map_err(at.told("opening a session"))?;
         Ok(db)
     }
 

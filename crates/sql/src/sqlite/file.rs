@@ -7,6 +7,7 @@ use assay_run::stop::Stop;
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Params};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,8 @@ use std::time::{Duration, Instant};
 pub(super) const FORM: &str = "sqlite:FILE";
 /// The value of SQLITE_SYNCHRONOUS with which loads do not wait for the device either.
 const OFF: &str = "off";
+/// The journal mode of a data set.
+pub(super) const WAL: &str = "wal";
 /// Instructions between two looks at a request to stop.
 const LOOK_EVERY: i32 = 100_000;
 /// Page cache of a session that loads or checks, KiB.
@@ -39,7 +42,7 @@ impl File {
             return Err(EngineError::Usage(format!("TARGET=sqlite:{path} names no file; write {FORM}")));
         }
         Ok(Self {
-            path: PathBuf::from(path),
+            path: canonical(Path::new(path))?,
             synchronous: settings.text("SQLITE_SYNCHRONOUS").to_owned(),
             cache_bytes: settings.bytes("SQLITE_CACHE_MB"),
             mmap_bytes: settings.bytes("SQLITE_MMAP_MB"),
@@ -51,7 +54,7 @@ impl File {
 
     /// The directory that holds it.
     pub(super) fn directory(&self) -> &Path {
-        self.path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+        directory_of(&self.path)
     }
 
     /// Its name in messages.
@@ -78,16 +81,16 @@ impl File {
     /// A connection that only looks, and leaves the log as it is. A file that does not exist is an empty database.
     pub(super) fn look(&self) -> Result<Db, EngineError> {
         if !self.exists() {
-            return Connection::open_in_memory().map(Db).map_err(self.told("opening a database in memory"));
+            let db = Connection::open_in_memory().map_err(self.told("opening a database in memory"))?;
+            return Ok(Db(db, false));
         }
-        let db = self.open(OpenFlags::empty())?;
-        db.0.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(self.told("opening"))?;
-        Ok(db)
+        self.open(OpenFlags::empty())
     }
 
     /// A connection that creates, loads, checks and removes.
     pub(super) fn work(&self) -> Result<Db, EngineError> {
         let mut db = self.open(OpenFlags::SQLITE_OPEN_CREATE)?;
+        db.1 = true;
         let stop = self.stop.clone();
         let set = format!(
             "pragma synchronous = {}; pragma cache_size = -{OWN_CACHE_KIB}; pragma temp_store = memory; \
@@ -106,9 +109,12 @@ impl File {
         db.0.execute_batch(&format!("pragma synchronous = {synchronous}; pragma wal_checkpoint(truncate)"))
     }
 
+    /// Opens a connection that leaves what it finds as it is: a log that is there stays one, and none is left behind.
     pub(super) fn open(&self, more: OpenFlags) -> Result<Db, EngineError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
+        let has_log = self.beside("-wal").exists();
         let mut db = Connection::open_with_flags(&self.path, flags).map_err(self.told("opening"))?;
+        db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, has_log).map_err(self.told("opening"))?;
         // Nothing is read before the first statement.
         db.pragma_query_value(None, "schema_version", |row| row.get::<_, i64>(0)).map_err(self.told("opening"))?;
         let (stop, longest) = (self.stop.clone(), self.busy);
@@ -121,7 +127,7 @@ impl File {
         };
         db.busy_handler(Some(busy)).map_err(self.told("opening"))?;
         db.set_prepared_statement_cache_capacity(64);
-        Ok(Db(db))
+        Ok(Db(db, false))
     }
 
     /// Adds to an error the file, and what was being done.
@@ -147,6 +153,22 @@ impl File {
             EngineError::Unusable(format!("{doing}, {}: {error}{text}", self.shown()))
         }
     }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The one absolute name of a file, which SQLite cannot take for a URI. A file that does not exist has its directory's.
+fn canonical(path: &Path) -> Result<PathBuf, EngineError> {
+    if let Ok(found) = path.canonicalize() {
+        return Ok(found);
+    }
+    if fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink()) {
+        return Err(EngineError::Unusable(format!("{} is a link to nothing: name the file itself", path.display())));
+    }
+    let directory = directory_of(path).canonicalize().map_err(io("finding the directory of", path))?;
+    Ok(path.file_name().map_or_else(|| directory.clone(), |name| directory.join(name)))
 }
 
 /// Waits for a lock as SQLite's own handler does; false gives up.
@@ -180,11 +202,19 @@ pub(super) fn failure(error: &rusqlite::Error) -> OpError {
     OpError { class, text: error.to_string(), retryable: false }
 }
 
-/// A connection.
+/// A connection, and whether it writes out the log when it closes, once the database is known to be assay's.
 #[derive(Debug)]
-pub(crate) struct Db(pub(super) Connection);
+pub(crate) struct Db(pub(super) Connection, pub(super) bool);
 
 impl Db {
+    /// Notes that nothing in the database is somebody else's.
+    pub(super) fn ours(&self) -> rusqlite::Result<()> {
+        if self.1 {
+            self.0.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+        }
+        Ok(())
+    }
+
     /// All rows, as text.
     pub(super) fn rows(&self, sql: &str, params: impl Params) -> rusqlite::Result<Rows> {
         let mut statement = self.0.prepare_cached(sql)?;
@@ -201,6 +231,11 @@ impl Db {
     /// The number that a query returns.
     pub(super) fn number(&self, sql: &str) -> rusqlite::Result<u64> {
         self.0.query_row(sql, [], |row| row.get::<_, i64>(0)).map(|n| n.max(0) as u64)
+    }
+
+    /// The journal mode that SQLite answers; `set` is empty, or asks for one.
+    pub(super) fn journal_mode(&self, set: &str) -> rusqlite::Result<String> {
+        self.0.query_row(&format!("pragma journal_mode {set}"), [], |row| row.get(0))
     }
 
     /// Executes statements in one transaction.

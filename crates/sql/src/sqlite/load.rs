@@ -112,7 +112,7 @@ fn begin(plan: &LoadPlan, keeper: &Db, at: &File) -> Result<(), EngineError> {
         marker::remove(keeper, n).map_err(&doing)?;
     }
     if plan.empty {
-        marker::begin(keeper, plan.marker.block_bytes).map_err(&doing)?;
+        marker::begin(keeper, at, plan.marker.block_bytes)?;
     }
     if plan.is_new() {
         marker::create(keeper, &plan.marker).map_err(&doing)?;

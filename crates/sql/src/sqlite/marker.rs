@@ -2,7 +2,7 @@
 //! for each SLOB schema, `loading` from before its tables exist until it is loaded and verified. A change and its note
 //! are one transaction.
 
-use super::file::{Db, File};
+use super::file::{Db, File, WAL};
 use crate::marked::{At, FORMAT, Marked, Marker};
 use assay_run::dataset::rows::{COLUMN_BYTES, COLUMNS};
 use assay_run::engine::EngineError;
@@ -107,6 +107,7 @@ pub(super) fn find(db: &Db, at: &File) -> Result<Option<Marked>, EngineError> {
         .filter_map(|row| row.into_iter().map(Option::unwrap_or_default).collect::<Vec<_>>().try_into().ok())
         .collect();
     if content.is_empty() {
+        db.ours().map_err(at.told("reading the marker"))?;
         return Ok(None);
     }
     let there = |table: &str| content.iter().any(|[_, name, _]| name == table);
@@ -131,6 +132,7 @@ pub(super) fn find(db: &Db, at: &File) -> Result<Option<Marked>, EngineError> {
     let of_schemas = marked.loaded.union(&marked.loading).flat_map(|n| [rows_table(*n), scan_table(*n), index(*n)]);
     let ours: Vec<String> = of_schemas.chain([DATA_SET, SCHEMAS].map(str::to_owned)).collect();
     marked.foreign = content.into_iter().map(|[_, name, _]| name).filter(|name| !ours.contains(name)).collect();
+    db.ours().map_err(at.told("reading the marker"))?;
     Ok(Some(marked))
 }
 
@@ -146,9 +148,22 @@ pub(super) fn foreign<'a>(at: &File, content: impl Iterator<Item = &'a str>, mar
     ))
 }
 
-/// Makes an empty database one with pages of this size, in WAL mode.
-pub(super) fn begin(db: &Db, page: u64) -> rusqlite::Result<()> {
-    db.0.execute_batch(&format!("pragma page_size = {page}; pragma journal_mode = wal"))
+/// Makes an empty database one with pages of this size, in WAL mode. A file that exists gets another size only by VACUUM
+/// outside WAL mode.
+///
+/// # Errors
+/// `Unusable`: SQLite did not do it.
+pub(super) fn begin(db: &Db, at: &File, page: u64) -> Result<(), EngineError> {
+    let doing = at.told("beginning the load");
+    db.0.execute_batch(&format!("pragma journal_mode = delete; pragma page_size = {page}; vacuum")).map_err(&doing)?;
+    let (mode, is) = (db.journal_mode("= wal").map_err(&doing)?, at.page(db)?);
+    if mode == WAL && is == page {
+        return Ok(());
+    }
+    Err(EngineError::Unusable(format!(
+        "{} has pages of {is} bytes and journal mode {mode}, though {page} and {WAL} were asked for; name another file",
+        at.shown()
+    )))
 }
 
 /// Creates the marker.

@@ -160,22 +160,27 @@ impl Dialect for Sqlite {
     }
 }
 
-/// Removes the file if nothing is left in it, the log first: beside a new database an old one would do harm.
+/// Removes the file if nothing is left in it and no other program uses it. Leaving WAL mode removes the log, and SQLite
+/// does so only for the last connection; the lock then keeps others from beginning.
 fn gone(at: &File, held: Held) -> Result<(), EngineError> {
     let Held { claim, keeper } = held;
-    let left =
-        keeper.number(&format!("select count(*) {}", marker::MADE)).map_err(at.told("looking at what is left"))?;
-    if left == 0 {
-        keeper.0.execute_batch("pragma wal_checkpoint(truncate)").map_err(at.told("emptying the log"))?;
-        drop(keeper);
-        for suffix in ["-wal", "-shm", ""] {
-            let path = at.beside(suffix);
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(io("removing", &path)(error)),
-                _ => {}
-            }
+    let doing = at.told("looking at what is left");
+    let left = || keeper.number(&format!("select count(*) {}", marker::MADE)).map_err(&doing);
+    if left()? == 0 {
+        let alone = keeper.journal_mode("= delete").is_ok_and(|mode| mode == "delete");
+        if !alone || keeper.0.execute_batch("begin exclusive").is_err() {
+            return Err(EngineError::Unusable(format!(
+                "the data set was removed, but {} stays, an empty database: another program has it open. Remove the file \
+                 when that program has ended",
+                at.shown()
+            )));
+        }
+        if left()? == 0 {
+            let path = at.beside("");
+            fs::remove_file(&path).map_err(io("removing", &path))?;
         }
     }
+    drop(keeper);
     drop(claim);
     Ok(())
 }

@@ -10,6 +10,7 @@ use assay_run::plan::RedoStress;
 use assay_run::{Options, Unobserved, execute};
 use assay_testkit::conformance::life::{self, Unwatched};
 use assay_testkit::conformance::{self, Ground, Subject, claims_suite};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::mpsc;
 
@@ -211,17 +212,106 @@ fn what_is_not_ours_is_refused_and_nothing_is_touched() {
         assert!(error.contains("is not a database of SQLite"), "{error}");
     }
     assert_eq!((fs::read(&file).unwrap(), place.names()), (before, vec!["db.sqlite".to_owned()]));
-    fs::remove_file(&file).unwrap();
-    rusqlite::Connection::open(&file).unwrap().execute_batch("create table payroll (a)").unwrap();
-    let before = fs::read(&file).unwrap();
-    for error in [
-        told_by(load(&file, &small(&[]), 1)),
-        told_by(life::destroy(Sqlite::TARGET, &file, &small(&[]))),
-        told_by(orders::SqliteOrders::TARGET.inspect(&file, &small(&[]))),
-    ] {
-        assert!(error.contains("payroll") && error.contains("nothing was touched"), "{error}");
+    for mode in ["delete", "wal"] {
+        fs::remove_file(&file).unwrap();
+        let others = format!("pragma journal_mode = {mode}; create table payroll (a)");
+        rusqlite::Connection::open(&file).unwrap().execute_batch(&others).unwrap();
+        let before = fs::read(&file).unwrap();
+        let (slob, orders) = (Sqlite::TARGET, orders::SqliteOrders::TARGET);
+        for error in [
+            told_by(load(&file, &small(&[]), 1)),
+            told_by(life::check(slob, &file, &small(&[]))),
+            told_by(slob.open(&file, &plan(1, 1), &small(&[]), &Stop::new(), &Unwatched)),
+            told_by(life::destroy(slob, &file, &small(&[]))),
+            told_by(orders.inspect(&file, &small(&[]))),
+            told_by(orders.check(&file, &small(&[]), &Stop::new(), &Unwatched)),
+            told_by(orders.destroy(&file, &small(&[]))),
+        ] {
+            assert!(error.contains("payroll") && error.contains("nothing was touched"), "{error}");
+        }
+        assert!(fs::read(&file).unwrap() == before, "{mode}");
+        assert_eq!(place.names(), ["db.sqlite"], "{mode}");
     }
-    assert_eq!((fs::read(&file).unwrap(), place.names()), (before, vec!["db.sqlite".to_owned()]));
+}
+
+#[test]
+fn a_file_of_others_in_the_place_of_the_lock_stays() {
+    let place = Place::new();
+    let file = place.file();
+    load(&file, &small(&[]), 1).unwrap();
+    let lock = format!("{file}-assay");
+    let elsewhere = format!("{file}-elsewhere");
+    let all_are_refused = || {
+        for error in [
+            told_by(load(&file, &small(&[]), 2)),
+            told_by(life::check(Sqlite::TARGET, &file, &small(&[]))),
+            told_by(life::destroy(Sqlite::TARGET, &file, &small(&[]))),
+        ] {
+            assert!(error.contains("db.sqlite-assay") && error.contains("nothing was touched"), "{error}");
+        }
+    };
+    fs::write(&lock, "of others").unwrap();
+    all_are_refused();
+    assert_eq!(fs::read_to_string(&lock).unwrap(), "of others");
+    fs::remove_file(&lock).unwrap();
+    symlink(&elsewhere, &lock).unwrap();
+    all_are_refused();
+    assert!(fs::symlink_metadata(&lock).is_ok() && !Path::new(&elsewhere).exists());
+}
+
+#[test]
+fn a_file_that_another_program_has_open_stays() {
+    let place = Place::new();
+    let file = place.file();
+    load(&file, &small(&[]), 1).unwrap();
+    let other = rusqlite::Connection::open(&file).unwrap();
+    let count = "select count(*) from sqlite_schema";
+    let tables = |db: &rusqlite::Connection| db.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap();
+    assert!(tables(&other) > 0);
+    let error = told_by(life::destroy(Sqlite::TARGET, &file, &small(&[])));
+    assert!(error.contains("the data set was removed") && error.contains("has it open"), "{error}");
+    other.execute_batch("create table payroll (a)").unwrap();
+    drop(other);
+    assert_eq!(tables(&rusqlite::Connection::open(&file).unwrap()), 1);
+    assert_eq!(place.names(), ["db.sqlite"]);
+}
+
+#[test]
+fn a_database_has_one_claim_under_every_name() {
+    let place = Place::new();
+    let at = |name: &str| File::new(name, &small(&[]), &Stop::new()).map(|at| at.beside("-assay"));
+    let directory = place.0.path().canonicalize().unwrap();
+    let lock = directory.join("db.sqlite-assay");
+    let round = directory.join("..").join(directory.file_name().unwrap()).join("db.sqlite").display().to_string();
+    let link = directory.join("link").display().to_string();
+    assert_eq!(at(&round).unwrap(), lock, "before the file is there");
+    symlink(place.file(), &link).unwrap();
+    let refused = told_by(at(&link));
+    assert!(refused.contains("link to nothing"), "{refused}");
+    fs::write(place.file(), "").unwrap();
+    for name in [&place.file(), &round, &link] {
+        assert_eq!(at(name).unwrap(), lock);
+    }
+    let here = std::env::current_dir().unwrap().canonicalize().unwrap();
+    for name in ["file:db?mode=memory", ":memory:"] {
+        assert_eq!(at(name).unwrap(), here.join(format!("{name}-assay")), "a name of a file, as any other");
+    }
+}
+
+#[test]
+fn an_empty_database_of_another_page_size_becomes_one_of_ours_and_its_mode_is_read() {
+    for mode in ["delete", "wal"] {
+        let place = Place::new();
+        let file = place.file();
+        let before = format!("pragma page_size = 4096; pragma journal_mode = {mode}; create table a (a); drop table a");
+        rusqlite::Connection::open(&file).unwrap().execute_batch(&before).unwrap();
+        load(&file, &small(&[]), 1).unwrap();
+        life::check(Sqlite::TARGET, &file, &small(&[])).unwrap();
+        rusqlite::Connection::open(&file).unwrap().execute_batch("pragma journal_mode = delete").unwrap();
+        let plan = Plan { schemas: 1, ..plan(1, 1) };
+        let refused = told_by(Sqlite::TARGET.open(&file, &plan, &small(&[]), &Stop::new(), &Unwatched));
+        assert!(refused.contains("journal mode is delete, not wal"), "{refused}");
+    }
 }
 
 #[test]

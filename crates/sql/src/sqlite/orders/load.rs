@@ -32,7 +32,7 @@ impl Loads for SqliteOrders {
         let (marker, again) = Marker::unfinished(there.found, &at.shown(), settings)?;
         let doing = at.told("creating the tables");
         if empty {
-            begin(&held.keeper, settings.int("BLOCK_SZ")).map_err(&doing)?;
+            begin(&held.keeper, at, settings.int("BLOCK_SZ"))?;
         }
         if !again {
             held.keeper.atomic(&ddl::create(&marker).join("; ")).map_err(&doing)?;

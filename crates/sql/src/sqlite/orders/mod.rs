@@ -49,8 +49,9 @@ fn find(db: &Db, at: &File) -> Result<Option<Marker>, EngineError> {
     let rows = |sql: &str| db.rows(sql, []).map_err(at.told("looking for the data set"));
     let content = rows(&format!("select name, type {MADE}"))?;
     let name = |row: &[Option<String>]| row.first().cloned().flatten().unwrap_or_default();
+    let ours = || db.ours().map_err(at.told("looking for the data set"));
     if content.is_empty() {
-        return Ok(None);
+        return ours().map(|()| None);
     }
     let names: Vec<String> = content.iter().map(|row| name(row)).collect();
     if !names.iter().any(|name| name == DATA_SET) {
@@ -68,6 +69,7 @@ fn find(db: &Db, at: &File) -> Result<Option<Marker>, EngineError> {
     let strange = content.iter().filter(|row| !is_ours(&name(row), &kind(row)));
     let strange = strange.map(|row| vec![Some(format!("{} {}", kind(row), name(row)))]);
     refuse_strangers(&at.shown(), strange.collect())?;
+    ours()?;
     Ok(Some(marker))
 }
 

@@ -75,7 +75,7 @@ fn a_load_that_was_cut_short_is_finished_as_it_was_begun() {
     let marker = Marker::asked(&small(&[])).unwrap();
     let db = at.work().unwrap();
     if find(&db, &at).unwrap().is_none() {
-        crate::sqlite::marker::begin(&db, 8192).unwrap();
+        crate::sqlite::marker::begin(&db, &at, 8192).unwrap();
         db.atomic(&ddl::create(&marker).join("; ")).unwrap();
     }
     drop(db);
