@@ -22,10 +22,11 @@ use std::sync::{Arc, Mutex};
 const TOLD: &str = "server_version database journal_mode synchronous page_cache checkpoint_pages mmap_bytes block_bytes device_fs_type";
 
 #[derive(Clone)]
-pub(super) struct Token(Arc<InterruptHandle>);
+pub(super) struct Token(Arc<InterruptHandle>, Arc<Counted>);
 
 impl Cancel for Token {
     fn cancel(&self) -> std::io::Result<()> {
+        self.1.cancel();
         self.0.interrupt();
         Ok(())
     }
@@ -64,6 +65,10 @@ pub(super) struct Attached {
     running: Running<Token>,
     page: u64,
     journal_mode: String,
+    /// What SQLite grants.
+    mmap_bytes: u64,
+    /// Sessions of one schema cache the same pages.
+    schemas: u64,
     /// Where each row has a page of its own.
     hits: Option<Mutex<Hits>>,
     counted: Vec<Arc<Counted>>,
@@ -90,8 +95,10 @@ impl Attached {
         }
         Ok(Self {
             journal_mode,
+            mmap_bytes: held.keeper.mmap(at.mmap_bytes).map_err(at.told("reading the size of the map"))?,
+            schemas: u64::from(plan.schemas),
             running: Running::open(plan, settings, stop, "SQLITE_GRACE")?,
-            counted: (0..plan.sessions()).map(|_| Arc::default()).collect(),
+            counted: (0..plan.sessions()).map(|_| Counted::of(&at)).collect(),
             page: at.page(&held.keeper)?,
             at,
             hits: gets.then(Mutex::default),
@@ -104,7 +111,11 @@ impl Attached {
     pub(super) fn session(&self, number: u32) -> Result<Opened, EngineError> {
         let counted = Arc::clone(&self.counted[number as usize - 1]);
         let db = counted.open(&self.at)?;
-        self.running.backends.connected(number, number as i32, Token(Arc::new(db.0.get_interrupt_handle())));
+        self.running.backends.connected(
+            number,
+            number as i32,
+            Token(Arc::new(db.0.get_interrupt_handle()), Arc::clone(&counted)),
+        );
         Ok(Opened { db, counted })
     }
 
@@ -126,7 +137,7 @@ impl Attachment for Attached {
 
     fn facts(&self) -> Vec<Fact> {
         let at = &self.at;
-        let pages = at.cache_bytes / self.page;
+        let pages = at.cache_pages(self.page);
         let sessions = self.counted.len() as u64;
         let text = |name: &str, value: String| Fact::new(name, value);
         let mut facts = vec![
@@ -139,10 +150,10 @@ impl Attachment for Attached {
             text("journal_mode", self.journal_mode.clone()),
             text("synchronous", at.synchronous.clone()),
             text("page_cache", format!("{pages} pages of each session; a session does not see what another has read")),
-            text("cache_blocks", (pages * sessions).to_string()),
+            text("cache_blocks", (pages * sessions.min(self.schemas)).to_string()),
             CACHE_PARAMETER.fact("SQLITE_CACHE_MB"),
             text("checkpoint_pages", format!("{}, by the session whose commit reaches them", at.checkpoint_pages)),
-            text("mmap_bytes", at.mmap_bytes.to_string()),
+            text("mmap_bytes", self.mmap_bytes.to_string()),
             text("block_bytes", self.page.to_string()),
             IO_MODE_ACHIEVED.fact("buffered: the page cache of the kernel answers what the sessions' own do not have"),
             PAST_PAGE_CACHE.fact("no"),
@@ -161,13 +172,13 @@ impl Attachment for Attached {
 
     fn remarks(&self) -> Remarks {
         let mut remarks = Remarks::default();
-        if self.at.mmap_bytes > 0 {
+        if self.mmap_bytes > 0 {
             remarks.warnings.push(
                 "SQLITE_MMAP_MB is set: what is read through memory is no read call and in no figure of reads."
                     .to_owned(),
             );
         }
-        if self.at.synchronous != "full" {
+        if !self.at.waits_for_log() {
             remarks.warnings.push(format!(
                 "SQLITE_SYNCHRONOUS={}: a commit does not wait until its log is on the device, so the last ones before a \
                  power failure may be lost.",
@@ -179,7 +190,7 @@ impl Attachment for Attached {
 
     fn sample(&self) -> StatSet {
         let hits = self.hits.as_ref().map(locked);
-        let mut set = counted::sample(&self.counted, self.page, hits, self.at.synchronous == "full");
+        let mut set = counted::sample(&self.counted, self.page, hits);
         if let Ok(log) = fs::metadata(self.at.beside("-wal")) {
             let mut longest = locked(&self.longest_log);
             *longest = log.len().max(*longest);

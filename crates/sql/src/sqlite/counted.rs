@@ -13,12 +13,14 @@ use assay_measure::histogram::Histogram;
 use assay_measure::locked::locked;
 use assay_measure::snapshot::{Actor, EventReading, Reading, StatSet, WaitClass};
 use assay_run::engine::{Doing, EngineError};
+use assay_run::host::text::process_stat;
+use assay_run::stop::Stop;
 use rusqlite::hooks::Wal;
 use rusqlite::wal::CheckpointMode;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, Error, OpenFlags, ffi};
 use rustix::thread::gettid;
 use std::fs;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
@@ -30,7 +32,13 @@ const CLIENT: &str = "client";
 const LOCK: (&str, WaitClass) = ("enq: write lock", WaitClass::Application);
 const COMMIT: (&str, WaitClass) = ("log file sync", WaitClass::Commit);
 const CHECKPOINT: (&str, WaitClass) = ("checkpoint by session", WaitClass::Configuration);
+/// Where a thread is in the kernel's state D, outside its commits and in one that does not wait for the device.
+const READ: (&str, WaitClass) = ("db file sequential read", WaitClass::UserIo);
+const WRITE: (&str, WaitClass) = ("log file parallel write", WaitClass::SystemIo);
 const EVENTS: [(&str, WaitClass); 3] = [LOCK, COMMIT, CHECKPOINT];
+
+/// What a session does that commits without a wait for the device.
+const WRITES: u64 = 4;
 
 /// The lines of a thread's account in the kernel.
 const LINES: [&str; 5] = ["rchar", "syscr", "wchar", "syscw", "read_bytes"];
@@ -45,6 +53,17 @@ fn account(thread: i32) -> Option<Io> {
         |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')?.trim().parse().ok());
     let found = LINES.map(keyed);
     found.iter().all(Option::is_some).then(|| found.map(Option::unwrap_or_default))
+}
+
+/// How long a thread of this process could run but had no CPU, ns.
+fn run_delay(thread: i32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat")).ok()?;
+    text.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Whether a thread's `stat` says that it sleeps in the kernel for a device.
+fn in_device(stat: &str) -> bool {
+    process_stat(stat).next() == Some("D")
 }
 
 fn sum(one: Io, other: Io) -> Io {
@@ -66,6 +85,9 @@ struct Kept {
     /// The session's thread, until it ends, and its account when the session began.
     thread: Option<i32>,
     from: Io,
+    /// As `io` and `from`, of the time without a CPU.
+    delay_ns: Option<u64>,
+    delay_from: u64,
 }
 
 /// A session that has not begun was charged nothing.
@@ -78,6 +100,8 @@ impl Default for Kept {
             of_checkpoints: Io::default(),
             thread: None,
             from: Io::default(),
+            delay_ns: Some(0),
+            delay_from: 0,
         }
     }
 }
@@ -95,34 +119,48 @@ impl Kept {
 pub(crate) struct Counted {
     /// Rows of which a page was sought.
     rows: AtomicU64,
-    /// What it waits for now: an event's place in `EVENTS` plus 1; 0: nothing.
+    /// What it waits for now: an event's place in `EVENTS` plus 1; 0: nothing; `WRITES`: it commits without a wait.
     doing: AtomicU64,
+    /// Each commit waits for the device.
+    waits_for_log: bool,
+    /// Waits for the write lock are to end.
+    cancelled: AtomicBool,
     kept: Mutex<Kept>,
 }
 
 impl Counted {
+    /// Counts of a session that has not begun.
+    pub(super) fn of(at: &File) -> Arc<Self> {
+        Arc::new(Self { waits_for_log: at.waits_for_log(), ..Self::default() })
+    }
+
     /// Opens the connection of a session, which tells what it does, on the session's own thread.
     pub(super) fn open(self: &Arc<Self>, at: &File) -> Result<Db, EngineError> {
-        let mut db = at.open(OpenFlags::empty())?;
+        let mut db = at.open(OpenFlags::empty(), Stop::abandoned)?;
         let set = format!(
-            "pragma synchronous = {}; pragma cache_size = -{}; pragma mmap_size = {}; pragma foreign_keys = on",
+            "pragma synchronous = {}; pragma cache_size = {}; pragma mmap_size = {}; pragma foreign_keys = on",
             at.synchronous,
-            (at.cache_bytes / 1024).max(1),
+            at.cache_pages(at.page(&db)?),
             at.mmap_bytes
         );
         let attached = self.attach(&mut db.0, at).and_then(|()| db.0.execute_batch(&set));
         db.1 = true;
         attached.and_then(|()| db.ours()).map_err(at.told("opening a session"))?;
+        self.begins();
         Ok(db)
+    }
+
+    /// Begins the accounts, after the schema was read: a read from here on is for a row, or of the index.
+    fn begins(&self) {
+        let thread = gettid().as_raw_nonzero().get();
+        let mut kept = locked(&self.kept);
+        let (from, delay) = (account(thread), run_delay(thread));
+        (kept.thread, kept.from, kept.io) = (Some(thread), from.unwrap_or_default(), from.map(|_| Io::default()));
+        (kept.delay_from, kept.delay_ns) = (delay.unwrap_or_default(), delay.map(|_| 0));
     }
 
     fn attach(self: &Arc<Self>, db: &mut Connection, at: &File) -> rusqlite::Result<()> {
         let thread = gettid().as_raw_nonzero().get();
-        {
-            let mut kept = locked(&self.kept);
-            let from = account(thread);
-            (kept.thread, kept.from, kept.io) = (Some(thread), from.unwrap_or_default(), from.map(|_| Io::default()));
-        }
         let (waits, stop, longest) = (Arc::clone(self), at.stop.clone(), at.busy);
         let mut since = Instant::now();
         db.busy_handler(Some(move |attempt| {
@@ -130,7 +168,7 @@ impl Counted {
                 since = Instant::now();
                 waits.doing.store(1, Relaxed);
             }
-            wait(attempt, since, longest, &stop)
+            wait(attempt, since, longest, stop.abandoned() || waits.cancelled.load(Relaxed))
         }))?;
         let (log, every) = (Arc::clone(self), at.checkpoint_pages);
         db.wal_hook(Some(move |wal: &mut Wal, pages: i32| {
@@ -175,19 +213,31 @@ impl Counted {
         if self.doing.swap(0, Relaxed) == 1 {
             locked(&self.kept).waits[0].record(begun.elapsed().as_nanos() as u64);
         }
-        done
+        match done {
+            Err(_) if self.cancelled.load(Relaxed) => {
+                Err(Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_INTERRUPT), None))
+            }
+            done => done,
+        }
     }
 
-    /// Commits; the time without that of a checkpoint is charged.
+    /// Ends its wait for the write lock, and each later one.
+    pub(super) fn cancel(&self) {
+        self.cancelled.store(true, Relaxed);
+    }
+
+    /// Commits; where that waits for the device, the time without that of a checkpoint is charged.
     pub(super) fn commit(&self, db: &Connection) -> rusqlite::Result<()> {
         let checkpoints_ns = || locked(&self.kept).waits[2].sum_ns();
         let (begun, before) = (Instant::now(), checkpoints_ns());
-        self.doing.store(2, Relaxed);
+        self.doing.store(if self.waits_for_log { 2 } else { WRITES }, Relaxed);
         let done = db.prepare_cached("commit")?.execute([]).map(drop);
         self.doing.store(0, Relaxed);
-        let ns = begun.elapsed().as_nanos() as u64;
-        let other = checkpoints_ns() - before;
-        locked(&self.kept).waits[1].record(ns.saturating_sub(other));
+        if self.waits_for_log {
+            let ns = begun.elapsed().as_nanos() as u64;
+            let other = checkpoints_ns() - before;
+            locked(&self.kept).waits[1].record(ns.saturating_sub(other));
+        }
         done
     }
 
@@ -203,13 +253,24 @@ impl Counted {
         if let Some(now) = thread.and_then(account) {
             kept.io = Some(since(now, kept.from));
         }
+        if let Some(now) = kept.thread.and_then(run_delay) {
+            kept.delay_ns = Some(now.saturating_sub(kept.delay_from));
+        }
     }
 
     pub(super) fn doing(&self) -> Doing {
-        match EVENTS.get((self.doing.load(Relaxed) as usize).wrapping_sub(1)) {
-            Some((event, class)) => Doing::Waiting { event, class: *class },
-            None => Doing::OnCpu,
-        }
+        let doing = self.doing.load(Relaxed);
+        let stat = || {
+            let thread = locked(&self.kept).thread?;
+            fs::read_to_string(format!("/proc/self/task/{thread}/stat")).ok()
+        };
+        let (event, class) = match EVENTS.get((doing as usize).wrapping_sub(1)) {
+            Some(event) => *event,
+            None if !stat().is_some_and(|stat| in_device(&stat)) => return Doing::OnCpu,
+            None if doing == WRITES => WRITE,
+            None => READ,
+        };
+        Doing::Waiting { event, class }
     }
 }
 
@@ -225,6 +286,7 @@ const COUNTERS: &[CounterRow] = &[
     row(&[PHYSICAL_READ_TOTAL_REQUESTS, SERVER_READ_CALLS], 0, ["syscr"], PROC),
     row(&[PHYSICAL_READ_TOTAL_BYTES, SERVER_READ_CALL_BYTES], 0, ["rchar"], PROC),
     row(&[SERVER_DEVICE_READ_BYTES], 0, ["read_bytes"], PROC),
+    row(&[SERVER_RUN_DELAY], 0, ["run delay"], PROC),
     row(
         &[PHYSICAL_WRITES, PHYSICAL_WRITES_FROM_CACHE, DBWR_CHECKPOINT_BUFFERS, PHYSICAL_WRITE_REQUESTS],
         0,
@@ -249,25 +311,24 @@ const COUNTERS: &[CounterRow] = &[
 pub(super) struct Hits {
     rows: u64,
     reads: u64,
+    owed: u64,
     hits: u64,
 }
 
 impl Hits {
-    /// Pages of the index are read too, so there may be more reads than rows; then nothing is known to have been a hit.
+    /// Pages of the index are read too, and a scan reads before its rows are told, so there may be more reads than rows:
+    /// then nothing is known to have been a hit, and what was read more counts against later rows.
     fn until(&mut self, rows: u64, reads: u64) -> u64 {
-        self.hits += (rows - self.rows).saturating_sub(reads.saturating_sub(self.reads));
+        let (sought, read) = (rows - self.rows, reads.saturating_sub(self.reads) + self.owed);
+        self.hits += sought.saturating_sub(read);
+        self.owed = read.saturating_sub(sought);
         (self.rows, self.reads) = (rows, reads);
         self.hits
     }
 }
 
 /// The figures of all sessions, on pages of this size. Without `hits`, rows are not sought one page each.
-pub(super) fn sample(
-    sessions: &[Arc<Counted>],
-    page: u64,
-    hits: Option<MutexGuard<'_, Hits>>,
-    waits_for_log: bool,
-) -> StatSet {
+pub(super) fn sample(sessions: &[Arc<Counted>], page: u64, hits: Option<MutexGuard<'_, Hits>>) -> StatSet {
     let mut all = Kept::default();
     let mut rows = 0;
     for counted in sessions {
@@ -280,14 +341,18 @@ pub(super) fn sample(
         all.checkpoints += kept.checkpoints;
         all.of_checkpoints = sum(all.of_checkpoints, kept.of_checkpoints);
         all.io = all.io.zip(kept.io).map(|(io, more)| sum(io, more));
+        all.delay_ns = all.delay_ns.zip(kept.delay_ns).map(|(ns, more)| ns + more);
     }
     let read = all.io.map_or(0, |io| since(io, all.of_checkpoints)[0] / page);
     let hits = hits.map(|mut hits| hits.until(rows, read));
     let value = |_: &str, name: &str, factor: u64| {
-        let commits = if waits_for_log { &all.waits[1] } else { &Histogram::default() };
         Reading::Count(match name {
-            "commits that wait" => commits.count(),
-            "their time" => commits.sum_ns(),
+            "commits that wait" => all.waits[1].count(),
+            "their time" => all.waits[1].sum_ns(),
+            "run delay" => match all.delay_ns {
+                Some(ns) => ns,
+                None => return Reading::Na("absent: /proc/<pid>/schedstat".to_owned()),
+            },
             "checkpoints" => all.checkpoints,
             "threads of SQLite" => 0,
             "hits" if hits.is_none() => return Reading::Na(UNREAD.trim_start_matches("n/a ").to_owned()),
@@ -326,6 +391,20 @@ pub(super) fn sample(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_scan_has_read_before_its_rows_are_told_is_no_hit_later() {
+        let mut hits = Hits::default();
+        assert_eq!(hits.until(10, 4), 6);
+        assert_eq!(hits.until(10, 104), 6, "a scan has read 100 pages, and its rows come last");
+        assert_eq!(hits.until(60, 104), 6);
+        assert_eq!(hits.until(115, 104), 11);
+    }
+
+    #[test]
+    fn a_thread_in_a_device_is_told_by_its_state() {
+        assert!(in_device("7 (a) b) D 1 2") && !in_device("7 (D) R 1 2") && !in_device(""));
+    }
 
     #[test]
     fn what_is_not_a_checkpoints_part_stays_when_a_checkpoint_ends() {

@@ -74,6 +74,16 @@ impl File {
         db.number("pragma page_size").map_err(self.told("reading the page size"))
     }
 
+    /// Whether each commit waits for the device.
+    pub(super) fn waits_for_log(&self) -> bool {
+        self.synchronous == "full"
+    }
+
+    /// Pages of this size in a session's cache.
+    pub(super) fn cache_pages(&self, page: u64) -> u64 {
+        (self.cache_bytes / page).max(1)
+    }
+
     pub(super) fn exists(&self) -> bool {
         self.path.exists()
     }
@@ -84,12 +94,17 @@ impl File {
             let db = Connection::open_in_memory().map_err(self.told("opening a database in memory"))?;
             return Ok(Db(db, false));
         }
-        self.open(OpenFlags::empty())
+        self.open(OpenFlags::empty(), Stop::requested)
     }
 
     /// A connection that creates, loads, checks and removes.
     pub(super) fn work(&self) -> Result<Db, EngineError> {
-        let mut db = self.open(OpenFlags::SQLITE_OPEN_CREATE)?;
+        self.work_until(Stop::requested)
+    }
+
+    /// As [`Self::work`], until the user asks for so much: a run concludes its work after a request to stop.
+    pub(super) fn work_until(&self, asked: fn(&Stop) -> bool) -> Result<Db, EngineError> {
+        let mut db = self.open(OpenFlags::SQLITE_OPEN_CREATE, asked)?;
         db.1 = true;
         let stop = self.stop.clone();
         let set = format!(
@@ -98,7 +113,7 @@ impl File {
             if self.synchronous == OFF { OFF } else { "normal" }
         );
         db.0.execute_batch(&set)
-            .and_then(|()| db.0.progress_handler(LOOK_EVERY, Some(move || stop.requested())))
+            .and_then(|()| db.0.progress_handler(LOOK_EVERY, Some(move || asked(&stop))))
             .map_err(self.told("opening"))?;
         Ok(db)
     }
@@ -110,7 +125,8 @@ impl File {
     }
 
     /// Opens a connection that leaves what it finds as it is: a log that is there stays one, and none is left behind.
-    pub(super) fn open(&self, more: OpenFlags) -> Result<Db, EngineError> {
+    /// A wait for a lock ends once the user has asked for so much.
+    pub(super) fn open(&self, more: OpenFlags, asked: fn(&Stop) -> bool) -> Result<Db, EngineError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
         let has_log = self.beside("-wal").exists();
         let mut db = Connection::open_with_flags(&self.path, flags).map_err(self.told("opening"))?;
@@ -123,7 +139,7 @@ impl File {
             if attempt == 0 {
                 since = Instant::now();
             }
-            wait(attempt, since, longest, &stop)
+            wait(attempt, since, longest, asked(&stop))
         };
         db.busy_handler(Some(busy)).map_err(self.told("opening"))?;
         db.set_prepared_statement_cache_capacity(64);
@@ -172,9 +188,9 @@ fn canonical(path: &Path) -> Result<PathBuf, EngineError> {
 }
 
 /// Waits for a lock as SQLite's own handler does; false gives up.
-pub(super) fn wait(attempt: i32, since: Instant, longest: Duration, stop: &Stop) -> bool {
+pub(super) fn wait(attempt: i32, since: Instant, longest: Duration, ends: bool) -> bool {
     const DELAYS_MS: [u64; 12] = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100];
-    if stop.abandoned() || since.elapsed() >= longest {
+    if ends || since.elapsed() >= longest {
         return false;
     }
     let delay = DELAYS_MS.get(attempt as usize).copied().unwrap_or(100);
@@ -236,6 +252,13 @@ impl Db {
     /// The journal mode that SQLite answers; `set` is empty, or asks for one.
     pub(super) fn journal_mode(&self, set: &str) -> rusqlite::Result<String> {
         self.0.query_row(&format!("pragma journal_mode {set}"), [], |row| row.get(0))
+    }
+
+    /// The bytes of the file that a connection maps if it asks for so many; this one maps none.
+    pub(super) fn mmap(&self, bytes: u64) -> rusqlite::Result<u64> {
+        let granted = self.number(&format!("pragma mmap_size = {bytes}"))?;
+        self.number("pragma mmap_size = 0")?;
+        Ok(granted)
     }
 
     /// Executes statements in one transaction.

@@ -84,7 +84,11 @@ impl Dialect for Sqlite {
         let Some(claim) = claim::take(at, purpose)? else {
             return Ok(None);
         };
-        let keeper = if purpose == Purpose::Series { at.look() } else { at.work() };
+        let keeper = match purpose {
+            Purpose::Series => at.look(),
+            Purpose::Run => at.work_until(Stop::abandoned),
+            Purpose::Prepare | Purpose::Check | Purpose::Destroy => at.work(),
+        };
         Ok(Some(Held { keeper: keeper?, claim }))
     }
 

@@ -42,8 +42,8 @@ impl Opens for SqliteOrders {
         };
         let durability = format!("{durability} (SQLITE_SYNCHRONOUS={})", at.synchronous);
         let run = Run(Attached::open(at.clone(), held, false, plan, settings, stop)?);
-        let form =
-            "client: SQLite has no procedures; each statement is a call of the library, in BEGIN IMMEDIATE and COMMIT";
+        let form = "client: SQLite has no procedures; each statement is a call of the library, in BEGIN IMMEDIATE and COMMIT; \
+             those that only read are not one transaction";
         let facts = vec![Fact::new("transactions_by", form)];
         Ok(Box::new(OrdersEngine::new((asked, plan.rate_per_s), &found, facts, durability, run)))
     }
@@ -60,7 +60,7 @@ impl OnServer for Run {
 impl Base for Run {
     type Wire = Link;
 
-    const ISOLATION: &'static str = "serializable: one writer at a time, readers see a snapshot";
+    const ISOLATION: &'static str = "serializable: one writer at a time, each reading statement sees a snapshot";
 
     fn connect(&self, _common: &Common, number: u32) -> Result<Link, EngineError> {
         Ok(Link { on: self.0.session(number)?, statements: STATEMENTS.map(statement).to_vec() })
