@@ -86,6 +86,12 @@ pub fn workers(facts: &[Fact]) -> &'static str {
     if IN_PROCESS.find(facts).is_some() { "session threads" } else { "server processes" }
 }
 
+/// What a database is to a run: a server, or a library in this process.
+#[must_use]
+pub fn kind(facts: &[Fact]) -> &'static str {
+    if IN_PROCESS.find(facts).is_some() { "library" } else { "server" }
+}
+
 impl FactKey {
     /// Its value where it is known, under its own name before any other.
     #[must_use]

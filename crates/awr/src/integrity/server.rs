@@ -8,7 +8,7 @@ use super::{IdentityRule, Judge as _, Scope, Side, judged, moved, moved_sum};
 use crate::deltas::Deltas;
 use crate::identities::SERVER;
 use assay_measure::counter_catalog;
-use assay_measure::facts::READ_WITHOUT_CALLS;
+use assay_measure::facts::{IN_PROCESS, READ_WITHOUT_CALLS};
 use assay_measure::record::Identity;
 use assay_measure::snapshot::{SCAN, SELECT, UPDATE};
 
@@ -177,8 +177,10 @@ fn read_calls(deltas: &Deltas<'_>) -> Identity {
     let rule =
         rule("S11", "bytes of blocks read <= bytes returned by the read calls of the server's processes", allowed)
             .at_most();
-    match READ_WITHOUT_CALLS.find(&deltas.data.engine_facts) {
+    let facts = &deltas.data.engine_facts;
+    match READ_WITHOUT_CALLS.find(facts) {
         Some(way) => rule.unknown(&format!("{way} reads without read calls")),
+        None if IN_PROCESS.find(facts).is_some() => rule.unknown("its blocks are counted from its read calls"),
         None => rule.judge(deltas, read, moved(s, counter_catalog::SERVER_READ_CALL_BYTES)),
     }
 }

@@ -370,6 +370,9 @@ fn identity_s11_is_of_servers_whose_reads_are_calls() {
     run.engine_facts.push(facts::READ_WITHOUT_CALLS.fact("io_uring"));
     let unknown = "io_uring reads without read calls";
     assert_eq!(identity(&run, "S11").ok, Truth::Na(unknown.to_owned()));
+    let mut run = fixtures::postgres(18);
+    run.engine_facts.push(facts::IN_PROCESS.fact("yes"));
+    assert!(matches!(identity(&run, "S11").ok, Truth::Na(_)), "the blocks are counted from the calls");
 }
 
 #[test]

@@ -141,9 +141,16 @@ mod tests {
         assert!(server.driver_of_host_pct.reason().is_some());
         let text = crate::testing::text(&record);
         assert!(text.contains(", session threads ") && !text.contains("server processes"), "{text}");
+        assert!(text.contains("Database Library") && text.contains("blocks that the library asked"), "{text}");
+        assert!(!text.contains("Database Server") && !text.contains("Scanned in the server"), "{text}");
         record.driver.thread_cpu_pct = 99.0.into();
+        record.driver.thread_run_delay_s = 1e6.into();
+        record.checks.hit_measured_pct = 100.0.into();
+        record.instance.time_model.db_cpu_us = record.instance.time_model.db_time_us.clone();
         let found = crate::rules::advise(&record);
-        let found = found.iter().find(|found| found.id == "R36").expect("out of CPU");
-        assert!(!found.text.contains("LOOP=server"), "{}", found.text);
+        for id in ["R1", "R18", "R35", "R36"] {
+            let text = &found.iter().find(|found| found.id == id).expect(id).text;
+            assert!(!text.contains("server") && !text.contains("DRIVER_THREADS"), "{id}: {text}");
+        }
     }
 }

@@ -33,9 +33,9 @@ pub(super) fn judge(record: &Record) -> RuleResult {
         fixed(pct, 1),
         fixed(cpu_s, 2),
         match (&record.instance.server, &record.import) {
-            (Some(_), _) => "the server's sessions",
-            (_, Some(_)) => "the sessions",
-            _ => "the driver threads",
+            (Some(_), _) => format!("the {}'s sessions", facts::kind(&record.plan.engine_facts)),
+            (_, Some(_)) => "the sessions".to_owned(),
+            _ => "the driver threads".to_owned(),
         }
     );
     let evidence = [("on_cpu_pct", pct), ("db_cpu_s_per_s", cpu_s)];

@@ -43,7 +43,9 @@ pub(super) fn judge(record: &Record) -> RuleResult {
     }
     let evidence = [("buffer_hit_pct", pct)];
     let cache = match (&record.instance.reads, &record.import) {
-        (Some(_), _) => format!("the server's buffers ({})", cache_parameter(record)),
+        (Some(_), _) => {
+            format!("the {}'s buffers ({})", facts::kind(&record.plan.engine_facts), cache_parameter(record))
+        }
         (None, Some(_)) => "the buffer cache".to_owned(),
         (None, None) => "CACHE_MB".to_owned(),
     };

@@ -54,22 +54,28 @@ fn delayed_by(record: &Record, is_server: bool) -> Option<String> {
     if !others && !is_busy && !is_server && record.driver.threads_count == 1 {
         return None;
     }
+    let (and_processes, or_elsewhere) = match facts::IN_PROCESS.find(&record.plan.engine_facts) {
+        Some(_) => ("", ""),
+        None => (" and the server's processes", ", or drive the server from another host"),
+    };
     let who = match (others, is_busy, is_server) {
         (true, _, true) => {
-            "other work on this host took CPU time; repeat the run on an idle host, or drive the \
-            server from another host"
+            return Some(format!(
+                "other work on this host took CPU time; repeat the run on an idle host{or_elsewhere}"
+            ));
         }
         (true, _, false) => {
             "other work on this host took CPU time; repeat the run on an idle host, or with fewer \
             DRIVER_THREADS"
         }
         (false, true, true) => {
-            "the server and the driver threads shared the CPUs; use fewer sessions, or drive the \
-            server from another host"
+            return Some(format!("they{and_processes} shared the CPUs; use fewer sessions{or_elsewhere}"));
         }
         (false, true, false) => "they waited for each other; use fewer DRIVER_THREADS",
         (false, false, true) => {
-            "they and the server's processes waited for each other on one CPU while another was idle; use fewer sessions, or drive the server from another host"
+            return Some(format!(
+                "they{and_processes} waited for each other on one CPU while another was idle; use fewer sessions{or_elsewhere}"
+            ));
         }
         (false, false, false) => {
             "they waited for each other on one CPU while another was idle, since the kernel wakes a thread where the device's interrupt arrives; try DRIVER_THREADS=1"

@@ -1,6 +1,7 @@
 //! "Latency by Layer" and "Scan Throughput".
 
 use super::header::percent;
+use assay_measure::facts;
 use assay_measure::record::{Figure, LayerRow, Record, RequestLayers};
 use assay_measure::section::{Cell, Column, Sections, left, number_or_reason, right};
 
@@ -121,5 +122,6 @@ fn through_buffers(page: &mut Sections, record: &Record) {
         Some(block) => blocks.scaled(block / 1e6).per(elapsed, "no measured window"),
         None => Figure::na("block size unknown"),
     };
-    page.named("Scanned in the server, MB/s (10^6)", NAME, number_or_reason(&mb_per_s, 1));
+    let name = format!("Scanned in the {}, MB/s (10^6)", facts::kind(facts));
+    page.named(&name, NAME, number_or_reason(&mb_per_s, 1));
 }

@@ -61,10 +61,13 @@ pub(crate) fn workload(record: &Record) -> Sections {
     io::by_both(&mut page, record);
     io::by_path(&mut page, record);
     let no_segments = match record.instance.server {
-        Some(_) => "unknowable by segment: Database Server has the sums over the tables and indexes of the data set",
-        None => "unsupported: this target counts by file type; see above",
+        Some(_) => format!(
+            "unknowable by segment: {} has the sums over the tables and indexes of the data set",
+            server::heading(record)
+        ),
+        None => "unsupported: this target counts by file type; see above".to_owned(),
     };
-    page.missing("Segment Statistics", no_segments);
+    page.missing("Segment Statistics", &no_segments);
     activity::buffer_pool(&mut page, record);
     activity::redo(&mut page, record);
     history::history(&mut page, record);

@@ -1,5 +1,6 @@
 //! "Where the Reads Came From", of a server.
 
+use super::server::capital;
 use assay_measure::facts;
 use assay_measure::record::{Figure, ReadSources, Record};
 use assay_measure::section::{Cell, Column, Sections, left, number_or_reason, right};
@@ -22,7 +23,8 @@ pub(super) fn sources(page: &mut Sections, record: &Record) {
     let workers = facts::workers(&record.plan.engine_facts);
     layers(page, reads, workers, record.interval.elapsed_s.value().unwrap_or(0.0));
     shares(page, reads);
-    page.wrapped("", &format!("Server: {}", reads.server_host));
+    let kind = capital(facts::kind(&record.plan.engine_facts));
+    page.wrapped("", &format!("{kind}: {}", reads.server_host));
     if reads.evict_asked.is_empty() {
         // Not every target can.
         if record.plan.settings.iter().any(|line| line.name == "EVICT") {

@@ -22,8 +22,11 @@ pub(super) fn result(page: &mut Sections, record: &Record) {
     }
     page.wrapped(
         "",
-        "RIOPS counts the blocks that the server asked the operating system for, from a device or from the page \
-         cache. Both rates cover the window between the two rows, in which every session worked.",
+        &format!(
+            "RIOPS counts the blocks that the {} asked the operating system for, from a device or from the page cache. \
+             Both rates cover the window between the two rows, in which every session worked.",
+            facts::kind(&record.plan.engine_facts)
+        ),
     );
     if let Some(pct) = server.end_point_error_pct.value() {
         let pct = fixed(pct, 1);
@@ -48,10 +51,15 @@ pub(super) fn result(page: &mut Sections, record: &Record) {
     }
 }
 
-fn capital(text: &str) -> String {
+pub(super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(char::to_uppercase);
     first.into_iter().flatten().chain(letters).collect()
+}
+
+/// The name of the section on the database itself.
+pub(super) fn heading(record: &Record) -> String {
+    format!("Database {}", capital(facts::kind(&record.plan.engine_facts)))
 }
 
 /// Where server and driver ran, what the server says of itself, and shares only it can tell.
@@ -59,7 +67,7 @@ pub(super) fn server(page: &mut Sections, record: &Record) {
     let Some(server) = &record.instance.server else {
         return;
     };
-    page.heading("Database Server");
+    page.heading(&heading(record));
     let (short, long): (Vec<_>, Vec<_>) = told_first(&record.plan.engine_facts)
         .into_iter()
         .map(|fact| {
@@ -68,7 +76,7 @@ pub(super) fn server(page: &mut Sections, record: &Record) {
         })
         .partition(|(_, value)| value.chars().count() <= PAIR);
     if short.is_empty() && long.is_empty() {
-        page.line("n/a (the server gave no information about itself)");
+        page.line(&format!("n/a (the {} gave no information about itself)", facts::kind(&record.plan.engine_facts)));
     }
     page.pairs(&short);
     for (name, value) in long {
