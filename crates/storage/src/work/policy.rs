@@ -76,7 +76,10 @@ impl Policy {
         if given.iter().any(Option::is_some) {
             return Self::as_given(pace, depth);
         }
-        Self { depth, submit: depth, complete_min: 1, complete_max: depth, low: depth, adaptive: true }
+        // `io_submit` sleeps while the device's queue is full: of a batch, requests that the device already has would wait
+        // for the rest of their call, and book that as submission latency. One a call, as fio submits, is charged its own.
+        let submit = if options.engine == IoEngine::Libaio { 1 } else { depth };
+        Self { depth, submit, complete_min: 1, complete_max: depth, low: depth, adaptive: true }
     }
 
     /// With fio's meaning of these options; missing ones have fio's defaults.
@@ -127,6 +130,15 @@ mod tests {
         assert_eq!((policy.submit, policy.low), (1, 4));
         let policy = of(|pace| pace.batch_complete_min = Some(0));
         assert_eq!((policy.complete_min, policy.complete_max), (0, 1));
+    }
+
+    #[test]
+    fn libaio_takes_one_request_a_call_since_a_call_may_sleep() {
+        let mut options = JobOptions { engine: IoEngine::Libaio, ..JobOptions::default() };
+        options.pace.depth = 256;
+        assert_eq!(Policy::of(&options).submit, 1);
+        options.pace.batch_submit = Some(16);
+        assert_eq!(Policy::of(&options).submit, 16);
     }
 
     #[test]
