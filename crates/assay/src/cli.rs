@@ -22,6 +22,7 @@ mod compare;
 pub(crate) mod format;
 mod orders;
 pub(crate) mod params;
+pub(crate) mod peers;
 mod probe;
 mod runs;
 

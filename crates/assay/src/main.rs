@@ -54,6 +54,17 @@ fn main() -> ExitCode {
     ExitCode::from(code as u8)
 }
 
+/// What the command line of another program is in ours, if the first word names one.
+fn of_a_peer(error: &clap::Error) -> Option<String> {
+    let Some(ContextValue::String(_)) = error.get(ContextKind::InvalidSubcommand) else {
+        return None;
+    };
+    let mut words = std::env::args_os().skip(1).map(|word| word.into_string());
+    let program = words.next()?.ok()?;
+    let options: Vec<String> = words.collect::<Result<_, _>>().ok()?;
+    cli::peers::translated(&program, &options)
+}
+
 /// Names the command that a misspelt one is nearest to, swapped letters included, which clap's own measure misses.
 fn suggest(error: &mut clap::Error) {
     let Some(ContextValue::String(unknown)) = error.get(ContextKind::InvalidSubcommand) else {
@@ -76,6 +87,9 @@ fn parse() -> Result<Option<cli::Cli>, Failure> {
     match cli::Cli::try_parse_from(cli::with_two_dashes(std::env::args_os())) {
         Ok(cli) => Ok(Some(cli)),
         Err(mut error) if error.use_stderr() => {
+            if let Some(text) = of_a_peer(&error) {
+                return Err(Failure::new(Code::Usage, text));
+            }
             suggest(&mut error);
             let _ = error.print();
             Err(Failure::said(Code::Usage))
