@@ -290,7 +290,7 @@ fn host(record: &Record) -> Vec<String> {
     let host = [
         fact(facts::HOSTNAME).map(str::to_owned),
         fact(facts::PRODUCT).map(str::to_owned),
-        fact(facts::CPUS).map(|cpus| format!("{cpus} CPUs")),
+        fact(facts::CPUS).map(|cpus| if cpus == "1" { "1 CPU".to_owned() } else { format!("{cpus} CPUs") }),
         fact(facts::CPU_MODEL).map(str::to_owned),
         memory.map(|bytes| format!("{} GiB of memory", fixed(bytes as f64 / 1_073_741_824.0, 1))),
         fact(facts::VIRTUALISATION).map(|kind| format!("virtualisation {kind}")),
