@@ -431,6 +431,10 @@ fn interval(row: &Row, draft: &mut Draft) {
         [(only, _)] => format!("{only}_"),
         _ => String::new(),
     };
+    let scope = format!("interval {}", row.interval);
+    if let Some(printed) = row.of(Column::Bytes) {
+        draft.alone(reading(row, "block_bytes", "bytes i/o", &scope, printed));
+    }
     for (key, name, series, column) in [
         ("ios_per_s", "i/o rate", format!("{only}ios_count_per_s"), Column::Ios),
         ("mib_per_s", "MB/sec", format!("{only}mib_per_s"), Column::Mib),
@@ -438,7 +442,6 @@ fn interval(row: &Row, draft: &mut Draft) {
         ("lat_us_max", "resp max", "lat_us_max".to_owned(), Column::Max),
     ] {
         if let Some(printed) = row.of(column) {
-            let scope = format!("interval {}", row.interval);
             put_step(draft, reading(row, key, name, &scope, printed), &series, step);
         }
     }

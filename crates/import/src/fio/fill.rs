@@ -45,6 +45,9 @@ pub(super) fn fill(run: Run, draft: &mut Draft) {
     for disk in &run.disks {
         fill_disk(draft, disk);
     }
+    for (key, seen) in &run.progress {
+        draft.alone(syscall(seen.reading(key.as_str()), "Jobs", super::PROGRESS));
+    }
 }
 
 /// What follows from all that was read.
@@ -447,27 +450,13 @@ fn fill_group(draft: &mut Draft, id: u32, group: Option<usize>, printed: &GroupW
         found.map(|w| (g, w))
     });
     let scope = format!("group {id}");
-    let name = printed.way;
-    let reading =
-        |seen: &LocatedNumber, what: &str, label: &str| syscall(seen.reading(format!("{name}_{what}")), label, &scope);
-    // Beside the sums of the jobs, which stay: the identities compare the two.
-    if let Some(seen) = &printed.bytes {
-        draft.alone(reading(seen, "moved_bytes", "io"));
-    }
-    if let Some(seen) = &printed.runtime_s {
-        draft.alone(reading(seen, "runtime_s", "run"));
-    }
-    if let Some(seen) = &printed.runtime_min_s {
-        draft.alone(reading(seen, "runtime_min_s", "run"));
-    }
-    let Some(seen) = &printed.bytes_per_s else {
-        return;
-    };
-    let seen = seen.scaled(1.0 / MIB);
-    let reading = reading(&seen, "mib_per_s", "bw");
-    match place {
-        Some((g, w)) => into!(draft, reading, groups[g].ways[w].mib_per_s),
-        None => draft.alone(reading),
+    for (key, label, seen) in &printed.figures {
+        let reading = syscall(seen.reading(format!("{}_{key}", printed.way)), label, &scope);
+        match place.filter(|_| *key == "mib_per_s") {
+            Some((g, w)) => into!(draft, reading, groups[g].ways[w].mib_per_s),
+            // Beside the sums of the jobs, which stay: the identities compare the two.
+            None => draft.alone(reading),
+        }
     }
 }
 

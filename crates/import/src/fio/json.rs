@@ -285,8 +285,14 @@ fn way(name: &'static str, node: Node<'_>) -> Option<Way> {
         ("iops_mean", "iops_per_s_avg", "iops avg"),
         ("iops_stddev", "iops_per_s_stddev", "iops stdev"),
         ("iops_samples", "iops_samples_count", "iops samples"),
+        ("bw_samples", "bw_samples_count", "bw samples"),
     ] {
         way.samples.extend(of(field).map(|seen| (key, label, seen)));
+    }
+    // Both say again, cut to KiB, what is exact beside them.
+    for (exact, field, key) in [("bw_bytes", "bw", "cut_kib_per_s"), ("io_bytes", "io_kbytes", "moved_kib")] {
+        let again = of(field).filter(|_| members.contains_key(exact));
+        way.samples.extend(again.map(|seen| (key, field, seen.looser(1.0))));
     }
     Some(way)
 }

@@ -24,6 +24,8 @@ struct Run {
     jobs: Vec<Job>,
     groups: Vec<Group>,
     disks: Vec<Disk>,
+    /// Rates of the last progress line: key and value.
+    progress: Vec<(String, LocatedNumber)>,
     /// What it was printed as: `fio text`, `fio JSON`.
     format: &'static str,
 }
@@ -102,11 +104,8 @@ struct Group {
 #[derive(Default)]
 struct GroupWay {
     way: &'static str,
-    bytes_per_s: Option<LocatedNumber>,
-    bytes: Option<LocatedNumber>,
-    runtime_s: Option<LocatedNumber>,
-    /// Of the clone that ended first.
-    runtime_min_s: Option<LocatedNumber>,
+    /// Key, name and value of each figure; the extremes are of its jobs.
+    figures: Vec<(&'static str, &'static str, LocatedNumber)>,
 }
 
 /// One line of `Disk stats`: name, then key, name and value of each figure.
@@ -114,6 +113,9 @@ struct Disk {
     name: String,
     figures: Vec<(&'static str, &'static str, LocatedNumber)>,
 }
+
+/// The scope of the rates of the last progress line.
+pub(super) const PROGRESS: &str = "last progress line";
 
 const WAYS: [&str; 3] = ["read", "write", "trim"];
 

@@ -9,6 +9,8 @@ use super::{Disk, Group, GroupWay, Job, Lat, Run, WAYS, Way, way};
 use assay_measure::record::ImportNote;
 use std::collections::BTreeMap;
 
+const MIB: f64 = 1_048_576.0;
+
 pub(super) fn looks_like(text: &Text) -> Confidence {
     let has = |all: &[&str]| {
         let mut lines = text.head().iter();
@@ -105,6 +107,8 @@ struct Reader<'a> {
     group: Option<u32>,
     in_disks: bool,
     skipped: u64,
+    /// The last progress line.
+    progress: Option<(At, String)>,
 }
 
 struct Announced {
@@ -124,20 +128,18 @@ pub(super) fn read(text: &Text, draft: &mut Draft) -> Run {
         group: None,
         in_disks: false,
         skipped: 0,
+        progress: None,
     };
     for line in &text.lines {
         reader.line(line);
     }
-    if reader.skipped > 0 {
-        let n = reader.skipped;
-        let at = At { file: text.file, line: 0 };
-        reader.draft.note(
-            at,
-            format!(
-                "{n} progress lines (Jobs: ...) were skipped: their values are truncated, and the report has the \
-                sums"
-            ),
-        );
+    if let Some((at, line)) = reader.progress.take() {
+        reader.run.progress = progress(at, &line);
+    }
+    if reader.skipped > 1 {
+        let n = reader.skipped - 1;
+        let what = format!("progress lines (Jobs: ...) before the last were skipped ({n}): the report has the sums");
+        reader.draft.note(At { file: text.file, line: 0 }, what);
     }
     reader.run
 }
@@ -147,6 +149,7 @@ impl Reader<'_> {
         let text = line.text.trim();
         if text.starts_with("Jobs: ") {
             self.skipped += 1;
+            self.progress = Some((line.at, text.to_owned()));
             return;
         }
         if text.starts_with('|') {
@@ -386,6 +389,7 @@ impl Reader<'_> {
                 ("avg", "bw_kib_per_s_avg", "bw avg"),
                 ("stdev", "bw_kib_per_s_stddev", "bw stdev"),
                 ("per", "bw_of_group_pct", "bw per"),
+                ("samples", "bw_samples_count", "bw samples"),
             ],
             _ => &[
                 ("min", "iops_per_s_min", "iops min"),
@@ -552,26 +556,70 @@ fn rates_2(way: &mut Way, at: At, rest: &str) {
     way.runtime_s = after(rest, "runt").and_then(|token| runtime_s(at, token));
 }
 
-fn group_way(name: &'static str, at: At, rest: &str) -> GroupWay {
-    let first = |token: &str| token.split(" (").next().unwrap_or_default().trim().to_owned();
-    let (rate, table) = match after(rest, "bw") {
-        Some(bw) => (Some(bw), BYTES),
-        None => (after(rest, "aggrb"), OLD_BYTES),
+/// `bw=113MiB/s (119MB/s), 113MiB/s-113MiB/s (119MB/s-119MB/s), io=340MiB (356MB), run=3001-3001msec`, or
+/// `io=4687.8MB, aggrb=53327KB/s, minb=13331KB/s, maxb=13358KB/s, mint=90014msec, maxt=90014msec`.
+fn group_way(way: &'static str, at: At, rest: &str) -> GroupWay {
+    let of = |name| after(rest, name).unwrap_or_default();
+    let range = |text: &str| {
+        let (least, most) = text.split_once('-').unwrap_or((text, text));
+        (least.to_owned(), most.to_owned())
     };
-    let bytes = after(rest, "io").and_then(|io| shortened(at, &first(io), table));
-    let runtime = after(rest, "run").and_then(|run| run.rsplit('-').next());
-    let runtime = runtime.or_else(|| after(rest, "maxt"));
-    let shortest = after(rest, "run").and_then(|run| run.split('-').next());
-    let shortest = shortest.or_else(|| after(rest, "mint"));
-    GroupWay {
-        way: name,
-        bytes_per_s: rate.and_then(|rate| shortened(at, first(rate).strip_suffix("/s")?, table)),
-        bytes,
-        runtime_s: runtime.and_then(|token| runtime_s(at, token)),
-        runtime_min_s: shortest
-            .map(|token| token.trim_end_matches("msec"))
-            .and_then(|ms| runtime_s(at, &format!("{ms}msec"))),
+    let both = |text: &str| {
+        let (binary, decimal) = text.split_once(" (").unwrap_or((text, ""));
+        (binary.to_owned(), decimal.trim_end_matches(')').to_owned())
+    };
+    let (bytes, decimal_bytes) = both(of("io"));
+    let is_old = of("bw").is_empty();
+    let table = if is_old { OLD_BYTES } else { BYTES };
+    let ((rate, decimal_rate), (least, most), (shortest, longest)) = if is_old {
+        let of = |name| of(name).to_owned();
+        ((of("aggrb"), String::new()), (of("minb"), of("maxb")), (of("mint"), of("maxt")))
+    } else {
+        let jobs = rest.split(", ").nth(1).filter(|jobs| !jobs.contains('=')).unwrap_or_default();
+        (both(of("bw")), range(&both(jobs).0), range(of("run")))
+    };
+    let per_s = |token: &str, unit: f64| Some(shortened(at, token.strip_suffix("/s")?, table)?.scaled(1.0 / unit));
+    let time = |token: &str| runtime_s(at, &format!("{}msec", token.trim_end_matches("msec")));
+    let found = [
+        ("mib_per_s", "bw", per_s(&rate, MIB)),
+        ("mb_per_s", "bw", per_s(&decimal_rate, 1e6)),
+        ("job_mib_per_s_min", "minb", per_s(&least, MIB)),
+        ("job_mib_per_s_max", "maxb", per_s(&most, MIB)),
+        ("moved_bytes", "io", shortened(at, &bytes, table)),
+        ("moved_mb", "io", shortened(at, &decimal_bytes, table).map(|seen| seen.scaled(1e-6))),
+        ("runtime_min_s", "run", time(&shortest)),
+        ("runtime_s", "run", time(&longest)),
+    ];
+    GroupWay { way, figures: found.into_iter().filter_map(|(key, name, seen)| Some((key, name, seen?))).collect() }
+}
+
+/// `Jobs: 4 (f=4): [r(4)][100.0%][r=56.3MiB/s,w=0KiB/s][r=14.4k,w=0 IOPS][eta 00m:00s]`. Versions before 3.8 print the
+/// whole units alone: 36.95 MiB/s is `36.0MiB/s` there.
+fn progress(at: At, line: &str) -> Vec<(String, LocatedNumber)> {
+    let mut found = Vec::new();
+    for part in line.split('[').filter_map(|part| part.split(']').next()) {
+        let (list, is_rate) = match part.strip_suffix(" IOPS") {
+            Some(list) => (list, false),
+            None if part.ends_with("/s") => (part, true),
+            None => continue,
+        };
+        for (way, token) in list.split(',').filter_map(|entry| entry.split_once('=')) {
+            let Some(way) = WAYS.into_iter().find(|name| name.starts_with(way)) else {
+                continue;
+            };
+            let unit = token.trim_start_matches(|c: char| !c.is_alphabetic()).trim_end_matches("/s");
+            let whole = BYTES.iter().find(|(name, _)| *name == unit).map_or(1e3, |(_, bytes)| *bytes);
+            let seen = if is_rate {
+                token.strip_suffix("/s").and_then(|token| shortened(at, token, BYTES)).map(|seen| seen.looser(whole))
+            } else {
+                LocatedNumber::some(at, short_count(token)).map(|seen| if unit.is_empty() { seen } else { seen.looser(whole) })
+            };
+            let (key, factor) = if is_rate { ("mib_per_s", 1.0 / MIB) } else { ("ios_per_s", 1.0) };
+            let seen = seen.filter(|seen| seen.value() != Some(0.0));
+            found.extend(seen.map(|seen| (format!("{way}_{key}"), seen.scaled(factor))));
+        }
     }
+    found
 }
 
 /// `120001msec` in s, cut to whole milliseconds.

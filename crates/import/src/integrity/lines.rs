@@ -19,7 +19,7 @@ use super::{MIB, Printed, Side};
 use assay_measure::identity::formula::Formula;
 use assay_measure::identity::{IdentityRule, Scope};
 use assay_measure::plain::slug;
-use assay_measure::record::{Identity, Truth};
+use assay_measure::record::{Identity, IoRow, Truth};
 use serde_json::Value;
 use std::collections::HashMap;
 
@@ -123,6 +123,16 @@ const LINES: &[(&str, Of, &str, &str)] = &[
          if os.cpus_count * 45 - 1e-9 < os.cpus_count * interval.elapsed_s * 0.1 + 1"),
     ("AWR4d", Any, "IOWAIT_TIME <= IDLE_TIME",
         "printed(os.cpu_s.iowait) <= printed(os.cpu_s.idle_awr) +- 1"),
+    // Both are of the same statistics; the shares have one decimal, and a report may leave the busy time's least parts out.
+    ("AWR4e", Any, "%User x (BUSY_TIME + IDLE_TIME) = USER_TIME",
+        "printed(os.cpu_pct.user) * 0.01 * (printed(os.cpu_s.busy) + printed(os.cpu_s.idle_awr)) = printed(os.cpu_s.user) \
+         +- (os.cpu_s.busy + os.cpu_s.idle_awr) * 0.005 + 1"),
+    ("AWR4e", Any, "%System x (BUSY_TIME + IDLE_TIME) = SYS_TIME",
+        "printed(os.cpu_pct.system) * 0.01 * (printed(os.cpu_s.busy) + printed(os.cpu_s.idle_awr)) = printed(os.cpu_s.system) \
+         +- (os.cpu_s.busy + os.cpu_s.idle_awr) * 0.005 + 1"),
+    ("AWR4e", Any, "%WIO x (BUSY_TIME + IDLE_TIME) = IOWAIT_TIME",
+        "printed(os.cpu_pct.iowait) * 0.01 * (printed(os.cpu_s.busy) + printed(os.cpu_s.idle_awr)) = printed(os.cpu_s.iowait) \
+         +- (os.cpu_s.busy + os.cpu_s.idle_awr) * 0.005 + 1"),
     ("AWR5", Any, "reads + writes = Read+Write of the I/O profile",
         "printed(io_profile:*.read_write_per_s) = io_profile:*.read_per_s + io_profile:*.write_per_s +- 0.1"),
     // Each of them is cut to the column.
@@ -130,6 +140,8 @@ const LINES: &[(&str, Of, &str, &str)] = &[
         "sum(iostat_read_bytes_per_s) = each:total.iostat_read_bytes_per_s +- sum(iostat_read_bytes_per_s) * 0.01"),
     ("AWR6", Any, "bytes written per second: sum over the functions = TOTAL",
         "sum(iostat_write_bytes_per_s) = each:total.iostat_write_bytes_per_s +- sum(iostat_write_bytes_per_s) * 0.01"),
+    ("AWR6", Any, "waits: sum over the functions = TOTAL",
+        "sum(waits_count) = each:total.iostat_waits_count +- sum(waits_count) * 0.02"),
     ("AWR6", Any, "bytes read = bytes per second x elapsed time",
         "io_functions:*.read_bytes = each:*.iostat_read_bytes_per_s * interval.elapsed_s +- io_functions:*.read_bytes * 0.02"),
     ("AWR6", Any, "bytes written = bytes per second x elapsed time",
@@ -238,8 +250,11 @@ impl<'a> Tree<'a> {
     fn term(&self, function: &str, name: &str) -> Option<Side> {
         let p = self.printed;
         if function == "sum" {
-            let rows = p.record.instance.io_functions.iter();
-            return rows.filter_map(|row| p.alone(&row.function, name)).reduce(Side::plus);
+            let of_row = |row: &IoRow| {
+                let placed = || self.term("", &format!("io_functions:{}.{name}", slug(&row.function)));
+                p.alone(&row.function, name).or_else(placed)
+            };
+            return p.record.instance.io_functions.iter().filter_map(of_row).reduce(Side::plus);
         }
         if let Some(special) = self.special(name) {
             return special;

@@ -5,7 +5,7 @@ use super::super::json::{Node, Source};
 use super::super::rows::{put_step, setting, step};
 use super::super::text::Text;
 use super::super::{Confidence, ImportError};
-use super::{series_name, value};
+use super::{STREAM_INTERVALS_MAX, series_name, value};
 use std::collections::BTreeMap;
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
@@ -176,7 +176,7 @@ fn interval(node: Node<'_>, protocol: &str, draft: &mut Draft) {
     }
 }
 
-/// Window and round trip of an interval, where there is but one stream.
+/// Of a single stream its window and round trip; of several what their sum says too.
 fn streams(
     members: &BTreeMap<String, Node<'_>>,
     role: &str,
@@ -186,17 +186,29 @@ fn streams(
     draft: &mut Draft,
 ) {
     let streams = members.get("streams").map(|node| node.items()).unwrap_or_default();
-    let [only] = streams.as_slice() else {
+    if let [only] = streams.as_slice() {
+        for (field, key) in [("snd_cwnd", "cwnd_bytes"), ("rtt", "rtt_us")] {
+            if let Some((node, printed)) = only.get(field).and_then(|node| Some((node, node.number()?))) {
+                let key = format!("{protocol}_{key}");
+                let series = series_name(&key, role);
+                let reading = Reading::new(node.at(), key, printed).name(field).scope(scope);
+                put_step(draft, reading.layer("network"), &series, step);
+            }
+        }
         return;
-    };
-    for (field, key) in [("snd_cwnd", "cwnd_bytes"), ("rtt", "rtt_us")] {
-        if let Some(node) = only.get(field)
-            && let Some(printed) = node.number()
-        {
-            let key = format!("{protocol}_{key}");
-            let series = series_name(&key, role);
-            let reading = Reading::new(node.at(), key, printed).name(field).scope(scope);
-            put_step(draft, reading.layer("network"), &series, step);
+    }
+    // Of a test of both ways each stream says whose it is.
+    let is_ours = |stream: &&Node<'_>| role.is_empty() || stream.get("sender").is_some_and(Node::is_true) == (role == "TX-C");
+    if streams.len() * (step + 1) > STREAM_INTERVALS_MAX {
+        return;
+    }
+    for stream in streams.iter().filter(is_ours) {
+        let of = format!("stream {}, {scope}", stream.get("socket").map(Node::text).unwrap_or_default());
+        for (field, key, factor) in STEPS.into_iter().filter(|(field, ..)| !field.starts_with(['j', 'l'])) {
+            if let Some((node, printed)) = stream.get(field).and_then(|node| Some((node, node.number()?))) {
+                let reading = Reading::new(node.at(), format!("{protocol}_{key}"), printed.scaled(factor));
+                draft.alone(reading.name(field).scope(&of).layer("network").again());
+            }
         }
     }
 }

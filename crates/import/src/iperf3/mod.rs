@@ -41,6 +41,9 @@ pub(super) fn titled(text: &Text) -> Vec<Text> {
     text::titled(text)
 }
 
+/// So many intervals of single streams are read beside their sums.
+const STREAM_INTERVALS_MAX: usize = 1000;
+
 /// Lines without figures of the test.
 pub(super) const IGNORED: &[&str] = &[
     "connected to",

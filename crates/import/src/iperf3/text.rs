@@ -6,7 +6,7 @@ use super::super::located_number::{amount, between};
 use super::super::number::{self, Printed};
 use super::super::rows::{put_step, setting, step};
 use super::super::text::{At, Line, Text};
-use super::{series_name, value};
+use super::{STREAM_INTERVALS_MAX, series_name, value};
 use assay_measure::record::ImportNote;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -86,8 +86,8 @@ struct Reader {
     is_udp: bool,
     titles: u32,
     has_sum: bool,
-    /// A line of a single stream was left out.
-    has_streams: bool,
+    /// Intervals of single streams beside sums.
+    of_streams: usize,
     /// The time of the sender's line.
     sent: Option<(At, Printed)>,
     /// Where the last interval ended, s.
@@ -253,11 +253,12 @@ impl Reader {
                 false => last,
             };
             self.summary(at, row, side, is_whole, draft);
-        } else if is_whole {
-            self.interval(at, row, draft);
-        } else if !self.has_streams {
-            self.has_streams = true;
-            draft.note(at, "intervals of single streams are not read: their sums are");
+        } else if is_whole || self.of_streams < STREAM_INTERVALS_MAX {
+            self.of_streams += usize::from(!is_whole);
+            self.interval(at, row, is_whole, draft);
+        } else if self.of_streams == STREAM_INTERVALS_MAX {
+            self.of_streams += 1;
+            draft.note(at, "intervals of single streams from here on are not read: their sums are");
         } else {
             draft.saw(at);
         }
@@ -310,15 +311,17 @@ impl Reader {
         }
     }
 
-    fn interval(&mut self, at: At, row: &Row<'_>, draft: &mut Draft) {
+    fn interval(&mut self, at: At, row: &Row<'_>, is_whole: bool, draft: &mut Draft) {
         // A rest of an interval with hardly anything in it is no step.
         if row.to_s - row.from_s < 0.1 {
             draft.saw(at);
             return;
         }
-        let Some(step) = step(draft, row.to_s) else {
+        // A single stream is there to be compared with the sum.
+        let step = is_whole.then(|| step(draft, row.to_s));
+        if step == Some(None) {
             return;
-        };
+        }
         let is_after_gap = row.role.is_empty() && row.from_s > self.last_s + 0.05;
         self.last_s = row.to_s;
         let protocol = self.protocol();
@@ -326,7 +329,8 @@ impl Reader {
             "" => format!("{:.2} s", row.to_s),
             role => format!("{role}, {:.2} s", row.to_s),
         };
-        if is_after_gap {
+        let scope = if is_whole { scope } else { format!("stream {}, {scope}", row.id) };
+        if is_after_gap && is_whole {
             // Its length does not follow from the end of the one before.
             let length = Printed { value: (row.to_s - row.from_s).into(), ..row.to.clone() };
             let reading = Reading::new(at, format!("{protocol}_interval_s"), length).name("Interval");
@@ -336,8 +340,11 @@ impl Reader {
             if let Some(printed) = printed {
                 let key = format!("{protocol}_{key}");
                 let series = series_name(&key, row.role);
-                let reading = Reading::new(at, key, printed).name(name).scope(&scope);
-                put_step(draft, reading.layer("network"), &series, step);
+                let reading = Reading::new(at, key, printed).name(name).scope(&scope).layer("network");
+                match step.flatten() {
+                    Some(step) => put_step(draft, reading, &series, step),
+                    None => draft.alone(reading.again()),
+                }
             }
         };
         put("throughput_bits_per_s", "Bitrate", Some(row.bits_per_s.clone()));

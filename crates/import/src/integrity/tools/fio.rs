@@ -70,7 +70,8 @@ fn shares(read: &Read<'_>) -> Option<Identity> {
                 continue;
             }
             // What is next to nothing is printed as the least.
-            let rounding = least * all.len() as f64 + 0.05;
+            let off = |num: &Num| if num.value <= 1.001 * least { least } else { num.off };
+            let rounding = all.iter().map(|(_, num)| off(num)).sum::<f64>() + 0.1;
             let sum: f64 = all.iter().map(|(_, num)| num.value).sum();
             let sum = Num { value: sum, off: rounding };
             let name = format!("{scope}, {key}");
@@ -153,12 +154,15 @@ fn samples(read: &Read<'_>) -> Option<Identity> {
         let (Some(kib), group) = (num("bw_kib_per_s_avg"), format!("group {}", job.group)) else {
             continue;
         };
-        let whole = read.num(&group, &format!("{way}_mib_per_s"));
-        if let (Some(share), Some(whole)) = (num("bw_of_group_pct"), whole)
-            && share.value < 100.0
-        {
+        // JSON has no line of the group, but a job alone is one.
+        let is_alone = read.jobs().iter().filter(|other| other.group == job.group).count() == 1;
+        let of_group = read.num(&group, &format!("{way}_mib_per_s"));
+        let whole = of_group.or_else(|| num("mib_per_s").filter(|_| is_alone));
+        if let Some((share, whole)) = num("bw_of_group_pct").zip(whole) {
             let part = share.by(whole).times(0.01 * 1024.0);
-            cases.push(equal(format!("{name} bw"), kib, part, CLOCK));
+            // More than all is printed as all.
+            let judged = if share.value < 100.0 { equal } else { |name, kib, part, off| at_most(name, part, kib, off) };
+            cases.push(judged(format!("{name} bw"), kib, part, CLOCK));
         }
         if let (Some(iops), Some(block)) = (num("iops_per_s_avg"), block(job)) {
             // Each sample is cut to whole KiB and whole I/Os.
@@ -184,7 +188,7 @@ fn of_whole(name: &str, job: &StorageJob, kib: Num, rate: Option<Num>, time: Opt
     Some(equal(format!("{name} bw, mean"), kib, rhs, LOOSE))
 }
 
-/// IO20: a group's rate is its bytes over the longest run time of its jobs.
+/// IO20: what a group says of its jobs.
 fn groups(read: &Read<'_>) -> Option<Identity> {
     let mut cases = Vec::new();
     let by_group = read.jobs_by_group();
@@ -193,21 +197,20 @@ fn groups(read: &Read<'_>) -> Option<Identity> {
         let jobs = by_group.get(&group.group).map_or(&[][..], Vec::as_slice);
         for way in &group.ways {
             let key = |what: &str| format!("{}_{what}", way.way);
-            let (Some(rate), Some(time)) = (read.num(&scope, &key("mib_per_s")), read.num(&scope, &key("runtime_s")))
-            else {
-                continue;
-            };
-            let bytes = read.num(&scope, &key("moved_bytes"));
-            if let Some(bytes) = bytes.filter(|_| time.value > 0.0) {
-                let by_time = bytes.times(1.0 / MIB).over(time);
-                cases.push(equal(scope.clone(), rate, by_time, CLOCK));
+            for (what, of_job, is_most) in [
+                ("runtime_s", "runtime_s", true),
+                ("runtime_min_s", "runtime_s", false),
+                ("job_mib_per_s_max", "mib_per_s", true),
+                ("job_mib_per_s_min", "mib_per_s", false),
+            ] {
+                let nums = jobs.iter().filter_map(|(scope, _)| read.num(scope, &key(of_job)));
+                let end = nums.reduce(|a, b| if (a.value < b.value) == is_most { b } else { a });
+                let both = read.num(&scope, &key(what)).zip(end);
+                cases.extend(both.map(|(said, end)| equal(format!("{scope} {}", key(what)), said, end, CLOCK)));
             }
-            let times = jobs.iter().filter_map(|(scope, _)| read.num(scope, &key("runtime_s")));
-            let longest = times.max_by(|a, b| a.value.total_cmp(&b.value));
-            cases.extend(longest.map(|longest| equal(scope.clone(), time, longest, CLOCK)));
         }
     }
-    judge(rule("IO20", "rate and run time of a group = those of its jobs"), cases)
+    judge(rule("IO20", "rates and run times of a group = those of its jobs"), cases)
 }
 
 /// IO21: vdbench's averages are those of its intervals, the first of which it leaves out.

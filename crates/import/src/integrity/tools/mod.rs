@@ -14,6 +14,7 @@ mod mutation;
 mod tests;
 
 use super::Side as Num;
+use crate::fio::PROGRESS;
 use assay_measure::identity::{IdentityRule, Scope, Side};
 use assay_measure::record::{Identity, ImportInfo, ImportedValue, Record, Truth};
 use assay_storage::record::info::{StorageInfo, StorageJob};
@@ -130,6 +131,10 @@ impl<'a> Read<'a> {
         let mut read = Self { record, storage, info, named, by_scope, blocks: HashMap::new() };
         let blocks = read.job_scopes().into_iter().filter_map(|(scope, job)| Some((scope, fio::block(job)?)));
         read.blocks = blocks.collect();
+        let all: Vec<f64> = read.jobs().iter().map(|job| fio::block(job).unwrap_or(0.0)).collect();
+        if let Some(one) = all.first().filter(|first| **first > 0.0 && all.iter().all(|other| other == *first)) {
+            read.blocks.insert(PROGRESS.to_owned(), *one);
+        }
         read
     }
 
@@ -418,6 +423,9 @@ impl<'a> Read<'a> {
                 assay_measure::units::fixed(number(max), 0)
             ));
         }
+        if let Some(why) = self.moments(scope, stem, list) {
+            return Some(why);
+        }
         let same = number(first.1) == number(last.1) && last.0 - first.0 >= 50.0 && list.len() > 2;
         let count = self.count_of(stem);
         // A time that hardly varies is printed alike at every percentile; then it is the mean too.
@@ -436,6 +444,40 @@ impl<'a> Read<'a> {
                 ))
             )
         })
+    }
+
+    /// Why mean and deviation cannot be those of these percentiles: between two of them every value lies between the two.
+    fn moments(&self, scope: &str, stem: &str, list: &[(f64, &ImportedValue)]) -> Option<String> {
+        let statistic = |name: &str| self.num(scope, &format!("{stem}_us_{name}"));
+        let avg = statistic("avg")?;
+        let ends = |end: fn(Num) -> f64| {
+            let values = list.iter().filter_map(|(percent, value)| {
+                Some((percent / 100.0, end(Num { value: value.value.value()?, off: value.rounding }).max(0.0)))
+            });
+            values.collect::<Vec<(f64, f64)>>()
+        };
+        let low = [vec![(0.0, statistic("min").map_or(0.0, |min| min.value - min.off))], ends(|num| num.value - num.off)];
+        let low = low.concat();
+        let most = statistic("max").map_or(f64::INFINITY, |max| max.value + max.off);
+        let high = [ends(|num| num.value + num.off), vec![(1.0, most)]].concat();
+        let moment = |power: i32| {
+            let parts = low.iter().zip(&high).map(|((from, least), (to, most))| {
+                let share = (to - from).max(0.0);
+                (share * least.max(0.0).powi(power), share * most.powi(power))
+            });
+            let loose = BUCKETS.powi(power);
+            let (least, most) = parts.fold((0.0, 0.0), |(a, b), (least, most)| (a + least, b + most));
+            (least / loose, most * loose)
+        };
+        let (least, most) = moment(1);
+        if avg.value + avg.off < least || avg.value - avg.off > most {
+            return Some("the mean cannot be that of the percentiles".to_owned());
+        }
+        let (least, most) = moment(2);
+        let deviation = statistic("stddev").filter(|_| self.count_of(stem).is_none_or(|count| count > FEW))?;
+        let second = |sign: f64| (deviation.value + sign * deviation.off).powi(2) + (avg.value + sign * avg.off).powi(2);
+        (second(1.0) < least || second(-1.0) > most)
+            .then(|| "the standard deviation cannot be that of the percentiles".to_owned())
     }
 
     /// How many values the distribution of an operation is of.

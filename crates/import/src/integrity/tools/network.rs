@@ -4,6 +4,7 @@ use super::super::Side as Num;
 use super::steps::{Step, sum};
 use super::{Case, Read, at_most, equal, judge, rule};
 use assay_measure::record::Identity;
+use std::collections::BTreeMap;
 
 /// Times of intervals have two decimals, and the last bit of a test may lie after its last interval.
 const CLOCK: f64 = 0.01;
@@ -106,7 +107,30 @@ fn streams(read: &Read<'_>) -> Option<Identity> {
             }
         }
     }
+    cases.extend(stream_intervals(read));
     judge(rule("NET5", "streams add up to the sum"), cases)
+}
+
+/// The same of each interval in which every stream has its line.
+fn stream_intervals(read: &Read<'_>) -> Vec<Case> {
+    let mut sums: BTreeMap<(&str, &str), (Num, usize)> = BTreeMap::new();
+    for value in read.of_scopes("stream ", |value| value.scope.ends_with(" s")) {
+        let Some((_, interval)) = value.scope.split_once(", ") else {
+            continue;
+        };
+        if let Some(number) = value.value.value() {
+            let num = Num { value: number, off: value.rounding };
+            let sum = sums.entry((value.key.as_str(), interval));
+            sum.and_modify(|(sum, count)| (*sum, *count) = (sum.plus(num), *count + 1)).or_insert((num, 1));
+        }
+    }
+    let most = sums.values().map(|(_, count)| *count).max().unwrap_or(0);
+    let whole = sums.into_iter().filter(|(_, (_, count))| *count == most);
+    let is_sum = |key: &str| ["_moved_bytes", "_bits_per_s", "_count"].iter().any(|end| key.ends_with(end));
+    let cases = whole.filter(|((key, _), _)| is_sum(key)).filter_map(|((key, interval), (sum, _))| {
+        Some(equal(format!("{interval} {key}"), read.num(interval, key)?, sum, CLOCK))
+    });
+    cases.collect()
 }
 
 /// NET6: nobody receives what nobody sent.

@@ -9,10 +9,11 @@ use assay_measure::record::Identity;
 type Entry = (&'static str, &'static str, &'static [&'static str]);
 
 #[rustfmt::skip]
-const IDENTITIES: [Entry; 27] = [
+const IDENTITIES: &[Entry] = &[
     // A run by time ends with the transactions that were under way, and pgbench leaves connecting out of the rate. The fullest
     // minute has at least the mean, if the run has whole minutes.
     ("TX1", "counts / elapsed time = their rates", &[
+        ".memory_mib_per_s = .memory_moved_mib / .elapsed_s ~ 0.02",
         ".*_per_s = .*_count / .elapsed_s ~ 0.02 + (2e-6 * .transaction_us_avg? + 1e-6 * .connect_us?) / .elapsed_s",
         ".ops_per_s = .events_count / .elapsed_s ~ 0.02 + (2e-6 * .transaction_us_avg? + 1e-6 * .connect_us?) / .elapsed_s",
         ".requests_per_s = .events_count / .elapsed_s ~ 0.02 + (2e-6 * .transaction_us_avg? + 1e-6 * .connect_us?) / .elapsed_s",
@@ -25,6 +26,10 @@ const IDENTITIES: [Entry; 27] = [
         ".queries_read_count + .queries_write_count + .queries_other_count = .queries_total_count",
         ".queries_read_count + .queries_write_count + .queries_other_count = .queries_count",
         ".queries_read_count + .queries_write_count = .read_write_requests_count",
+        "queries_read_per_s + queries_write_per_s + queries_other_per_s = queries_per_s",
+        ".read_io_requests_count + .write_io_requests_count + .other_operations_count = .operations_count",
+        ".read_io_requests_count + .write_io_requests_count = .events_count",
+        ".ops_count = .events_count",
         ".queries_other_count = .other_operations_count",
         ".events_count = .transactions_count",
         ".session_events_count_avg * .sessions = .events_count ~ 0.001",
@@ -129,12 +134,30 @@ const IDENTITIES: [Entry; 27] = [
         "*_ios_per_s = *_ios_count / *_runtime_s ~ 0.002",
         "*_mib_per_s = *_moved_bytes / 1048576 / *_runtime_s ~ 0.002",
         "*_mb_per_s = *_moved_bytes * 1e-6 / *_runtime_s ~ 0.002",
+        "*_mb_per_s = *_mib_per_s * 1.048576 ~ 0.001",
+        "*_cut_kib_per_s = *_mib_per_s * 1024",
+        "*_moved_kib = *_moved_bytes / 1024",
+        "*_moved_mb = *_moved_bytes * 1e-6",
+        "*_mib_per_s = *_ios_per_s * block / 1048576 ~ 0.01",
     ]),
     ("IO19", "samples of a rate lie between their extremes", &[
         "*_bw_kib_per_s_min <= *_bw_kib_per_s_avg ~ 0.001",
         "*_bw_kib_per_s_avg <= *_bw_kib_per_s_max ~ 0.001",
         "*_iops_per_s_min <= *_iops_per_s_avg ~ 0.001",
         "*_iops_per_s_avg <= *_iops_per_s_max ~ 0.001",
+    ]),
+    // Each sample is cut to whole KiB and whole I/Os. Where the two are taken at other times, other samples are the extremes.
+    ("IO19", "samples of bytes and of I/Os are the same samples", &[
+        "*_bw_samples_count / *_iops_samples_count = whole ~ 0.05 if *_iops_samples_count - 1 < *_bw_samples_count",
+        "*_iops_samples_count / *_bw_samples_count = whole ~ 0.05 if *_bw_samples_count - 1 < *_iops_samples_count",
+        "*_bw_samples_count <= *_iops_samples_count * 50",
+        "*_iops_samples_count <= *_bw_samples_count * 50",
+        "*_bw_kib_per_s_min = *_iops_per_s_min * block / 1024 ~ 0.05 +- 1 + block / 1024 \
+         if (*_bw_samples_count - *_iops_samples_count) * (*_bw_samples_count - *_iops_samples_count) < 0.5",
+        "*_bw_kib_per_s_max = *_iops_per_s_max * block / 1024 ~ 0.05 +- 1 + block / 1024 \
+         if (*_bw_samples_count - *_iops_samples_count) * (*_bw_samples_count - *_iops_samples_count) < 0.5",
+        "*_bw_kib_per_s_stddev = *_iops_per_s_stddev * block / 1024 ~ 0.05 +- 1 + block / 1024 \
+         if (*_bw_samples_count - *_iops_samples_count) * (*_bw_samples_count - *_iops_samples_count) < 0.5",
     ]),
     // Short I/Os are counted once and timed twice.
     ("IO23", "every I/O has a latency", &[
@@ -152,6 +175,13 @@ const IDENTITIES: [Entry; 27] = [
         "*_clat_us_max <= *_lat_us_max +- 1",
         "*_slat_us_max <= *_lat_us_max +- 1",
         "*_lat_us_max <= *_slat_us_max + *_clat_us_max +- 1",
+        "*_slat_us_min + *_clat_us_min <= *_lat_us_min +- 1",
+        "*_lat_us_min <= *_slat_us_min + *_clat_us_max +- 1",
+        "*_lat_us_min <= *_clat_us_min + *_slat_us_max +- 1",
+        // Of a sum the deviation is at most the sum of the deviations.
+        "*_lat_us_stddev <= *_slat_us_stddev + *_clat_us_stddev ~ 0.01 +- 1",
+        "*_clat_us_stddev <= *_slat_us_stddev + *_lat_us_stddev ~ 0.01 +- 1",
+        "*_slat_us_stddev <= *_clat_us_stddev + *_lat_us_stddev ~ 0.01 +- 1",
     ]),
     ("IO18", "CPU of a clone, busy time of a device <= 100 %", &[
         "cpu_user_pct + cpu_system_pct <= 100 ~ 0.02",
@@ -165,7 +195,13 @@ const IDENTITIES: [Entry; 27] = [
     ]),
     ("IO22", "mean and deviation of a response time <= the longest", &[
         "*lat_us_avg <= *lat_us_max if 0 < *lat_us_max",
-        "lat_us_stddev <= lat_us_max if 0 < lat_us_max",
+        "lat_us_stddev * lat_us_stddev <= (lat_us_max - lat_us_avg) * lat_us_avg ~ 0.66 if 0 < lat_us_max",
+        "read_lat_us_max <= lat_us_max",
+        "write_lat_us_max <= lat_us_max",
+        "(lat_us_max - read_lat_us_max) * (lat_us_max - write_lat_us_max?) = 0 if operations_per_s? < 1e-9",
+        "mib_per_s = ios_per_s * block_bytes / 1048576 ~ 0.002",
+        "mib_per_s = read_mib_per_s + write_mib_per_s",
+        "read_ios_per_s + write_ios_per_s <= operations_per_s",
     ]),
 ];
 
@@ -238,7 +274,7 @@ mod tests {
     #[test]
     fn every_line_can_be_read() {
         for (id, _, lines) in IDENTITIES {
-            for line in lines {
+            for line in *lines {
                 let formula = Formula::of(line).unwrap_or_else(|| panic!("{id}: {line}"));
                 let one = |_: &str, _: &str| Ok(Num::exact(1.0));
                 assert!(formula.sides(&one).is_some() || line.contains(" if "), "{id}: {line}");
