@@ -118,6 +118,10 @@ fn the_true_report_holds_each_identity_that_a_false_one_breaks() {
             "IOWAIT_TIME                              134,400",
             "IOWAIT_TIME                            1,134,400",
         ),
+        ("AWR4e", "0.50      3.10       0.6", "0.50      3.10       1.6"),
+        ("AWR13", "Rollbacks:             0.0 ", "Rollbacks:            15.0 "),
+        ("I19b", "User I/O                    3,000,050     0 ", "User I/O                    2,000,050     0 "),
+        ("AWR6", "5.716M 3006.0K", "5.716M 4509.0K"),
         ("AWR5", "Total Requests:           5,656.7", "Total Requests:           8,485.0"),
         ("AWR6", "TOTAL:            23.0G  5006.7 39.178M", "TOTAL:            23.0G  5006.7 58.767M"),
         ("AWR6", "TOTAL:            23.0G", "TOTAL:            34.5G"),
@@ -161,6 +165,17 @@ fn the_true_report_holds_each_identity_that_a_false_one_breaks() {
         assert!(judged.any(|identity| identity.ok == Truth::Holds), "{id} is not judged");
         assert!(with(from, to).contains(id), "{id}: {from} -> {to}: {:?}", with(from, to));
     }
+}
+
+/// Rows that agree with each other: no figure of theirs is twice there but the whole.
+#[test]
+fn waits_of_two_and_a_half_times_db_time_are_impossible() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/field/awr-top-events-fragment.txt");
+    let text = std::fs::read_to_string(path).expect("a sample");
+    let of = |text: &str| ids(&read(&[source("awr.txt", text)]));
+    assert_eq!(of(&text), BTreeSet::new());
+    let wrong = text.replacen("1190.0      59.50   39.7", "7500.0     375.00  250.0", 1);
+    assert!(of(&wrong).contains("I20"), "{:?}", of(&wrong));
 }
 
 /// Whether the wrong figure is noticed: the import is refused, an identity fails, or a note names the difference.

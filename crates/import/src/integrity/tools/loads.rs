@@ -5,7 +5,7 @@ use super::{Read, at_most, equal, judge, rule};
 use assay_measure::record::Identity;
 
 pub(super) fn identities(read: &Read<'_>) -> Vec<Option<Identity>> {
-    vec![sums(read), steps(read), each_step(read), statements(read), generated(read)]
+    vec![sums(read), steps(read), each_step(read), statements(read), generated(read), shares(read)]
 }
 
 /// TX2: kinds of transactions add up to all.
@@ -83,6 +83,18 @@ fn statements(read: &Read<'_>) -> Option<Identity> {
     let all = all.reduce(Num::plus)?;
     let case = at_most("statements".to_owned(), all, whole, 0.02);
     judge(rule("TX7", "time of the statements <= time of the transaction"), vec![case])
+}
+
+/// TX9: shares of time of all procedures are those of their times.
+fn shares(read: &Read<'_>) -> Option<Identity> {
+    let shares = read.info.values.iter().filter_map(|value| value.key.strip_suffix("_time_pct"));
+    let both = |op: &str| read.num("", &format!("{op}_time_pct")).zip(read.num("", &format!("{op}_us_sum")));
+    let all: Vec<(&str, (Num, Num))> = shares.filter_map(|op| Some((op, both(op)?))).collect();
+    let (share, sum) = all.iter().map(|(_, both)| *both).reduce(|a, b| (a.0.plus(b.0), a.1.plus(b.1)))?;
+    let cases = all.iter().filter(|_| all.len() > 1 && share.value > 0.0);
+    // Means over the sessions are printed, whose own shares differ.
+    let cases = cases.map(|(op, (of, us))| equal((*op).to_owned(), *us, of.by(sum.over(share)), 0.05)).collect();
+    judge(rule("TX9", "shares of time = shares of the sums"), cases)
 }
 
 /// LOAD1: phases of SLOB's log add up: the whole has every phase.
