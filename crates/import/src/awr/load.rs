@@ -91,6 +91,13 @@ pub(super) fn read(reader: &mut Reader<'_>, part: &Part<'_>) {
     if !reader.are_known(part.heading.at, &titles, &meanings, "the load profile") {
         return;
     }
+    for labelled in part.labelled().into_iter().filter(|labelled| labelled.label.contains('%')) {
+        if let [printed] = labelled.numbers.as_slice() {
+            let key = format!("{}_pct", slug(&labelled.label));
+            let reading = Reading::new(labelled.at, key, printed.clone()).name(&labelled.label);
+            reader.draft.alone(reading.again());
+        }
+    }
     for row in rows {
         // Shares that Statspack prints below the rates.
         if row.label.contains('%') {

@@ -106,6 +106,10 @@ const LINES: &[(&str, Of, &str, &str)] = &[
          +- load_profile:transactions.per_s * interval.elapsed_s * 0.01 + 5"),
     ("AWR13", Any, "rollbacks <= transactions, per second",
         "load_profile:rollbacks.per_s <= load_profile:transactions.per_s +- 0.05"),
+    ("AWR14", Any, "% blocks changed per read x logical reads = block changes, per second",
+        "alone:blocks_changed_per_read_pct * 0.01 * rate(load_profile:logical_read_blocks.per_s) = rate(load_profile:block_changes.per_s)"),
+    ("AWR14", Any, "rollback per transaction % x transactions = rollbacks, per second",
+        "alone:rollback_per_transaction_pct * 0.01 * rate(load_profile:transactions.per_s) = rate(load_profile:rollbacks.per_s)"),
     // Interrupts are busy time that no line prints.
     ("AWR4a", Any, "USER_TIME + SYS_TIME + NICE_TIME <= BUSY_TIME",
         "printed(os.cpu_s.user) + printed(os.cpu_s.system) + os.cpu_s.nice? <= printed(os.cpu_s.busy) +- os.cpu_s.busy * 0.01 + 1"),

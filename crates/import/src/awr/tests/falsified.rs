@@ -178,6 +178,18 @@ fn waits_of_two_and_a_half_times_db_time_are_impossible() {
     assert!(of(&wrong).contains("I20"), "{:?}", of(&wrong));
 }
 
+#[test]
+fn shares_below_a_load_profile_are_of_its_rates() {
+    let text = sample("statspack-11.2.txt").text;
+    let more = "  % Blocks changed per Read:   18.96    Recursive Call %:    89.00\n Rollback per transaction %:    0.00       Rows per Sort:    12.00\n";
+    let of = |read_pct: &str, rollback_pct: &str| {
+        let more = more.replace("18.96", read_pct).replace("0.00 ", rollback_pct);
+        let wrong = text.replacen("  % Blocks changed per Read:   18.96    Recursive Call %:    89.00\n", &more, 1);
+        ids(&read(&[source("sp.txt", &wrong)])).contains("AWR14")
+    };
+    assert_eq!([of("18.96", "0.00 "), of("28.96", "0.00 "), of("18.96", "90.00 ")], [false, true, true]);
+}
+
 /// Whether the wrong figure is noticed: the import is refused, an identity fails, or a note names the difference.
 fn is_noticed(text: &str) -> bool {
     let Ok(record) = import(&[source("awr.txt", text)]) else {
