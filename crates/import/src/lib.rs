@@ -54,6 +54,7 @@ mod lines;
 mod located_number;
 mod number;
 mod oratcptest;
+mod orion;
 mod pasted;
 mod pgbench;
 mod pgio;
@@ -121,6 +122,8 @@ pub enum Tool {
     Slob,
     /// pgio.
     Pgio,
+    /// Orion.
+    Orion,
     /// pgbench.
     Pgbench,
     /// sysbench.
@@ -151,6 +154,7 @@ impl Tool {
             Self::Swingbench => "swingbench",
             Self::Slob => "slob",
             Self::Pgio => "pgio",
+            Self::Orion => "orion",
             Self::Pgbench => "pgbench",
             Self::Sysbench => "sysbench",
             Self::Vdbench => "vdbench",
@@ -369,6 +373,7 @@ const PARSERS: &[Parser] = &[
         ..WHOLE
     },
     Parser { tool: Tool::Pgio, kind: "slob", takes: "pgio", table: Some(&pgio::PGIO), ..WHOLE },
+    Parser { tool: Tool::Orion, kind: "storage", takes: "Orion", table: Some(&orion::ORION), ..WHOLE },
     Parser { tool: Tool::Pgbench, kind: "transactions", takes: "pgbench", table: Some(&pgbench::PGBENCH), ..WHOLE },
     Parser { tool: Tool::Sysbench, kind: "transactions", takes: "sysbench", table: Some(&sysbench::SYSBENCH), ..WHOLE },
     Parser {

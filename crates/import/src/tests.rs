@@ -99,7 +99,7 @@ fn the_first_screen_of_an_import_tells_what_the_source_tells() {
         ("card-lscpu.txt", "Tested No run: the source contains no operations, rates or times."),
         ("slob-banner-2.5.4.txt", "% updates"),
         ("hammerdb.log", "Steadiness n/a (no seconds were printed)"),
-        ("hammerdb.log", "consistent: all 3 checks of printed figures against each other hold"),
+        ("hammerdb.log", "consistent: all 4 checks of printed figures against each other hold"),
         ("hammerdb-result.json", "consistent: the only check of printed figures against each other holds"),
     ] {
         let screen = screen(name);

@@ -129,6 +129,12 @@ const IDENTITIES: &[Entry] = &[
     ("IO13", "bytes = I/Os x block size", &[
         "*_moved_bytes = *_ios_count * block ~ 1e-6 +- *_short_ios_count? * block",
     ]),
+    // Where reads and writes are mixed neither of the two is the mean.
+    ("OR1", "IOPS x mean latency = small I/Os in flight; the least latency is that of its point", &[
+        ".small_ios_per_s * maximum:small_read_us_avg * 1e-6 = .small_ios_small_count ~ 0.05 if maximum:small_write_us_avg? < 1e-9",
+        "minimum:small_read_us_avg = .small_us_avg if minimum:small_write_us_avg? < 1e-9",
+        ".small_us_avg * 1e-6 * .small_ios_per_s <= .small_ios_small_count ~ 0.05",
+    ]),
     // What a clock's whole milliseconds and the begin of clones one after the other may do to a rate.
     ("IO14", "I/Os and bytes / run time = IOPS and bytes per second", &[
         "*_ios_per_s = *_ios_count / *_runtime_s ~ 0.002",
