@@ -31,6 +31,8 @@ const CLOSED_LOOP: f64 = 0.03;
 const FRAMING: f64 = 12.0;
 /// What a bucket may put a percentile beyond the extremes by.
 const BUCKETS: f64 = 1.1;
+/// fio's are 1/64 of an octave wide.
+const FIO_BUCKETS: f64 = 1.04;
 /// Percentiles that are all equal say nothing of fewer values than this.
 const FEW: f64 = 100.0;
 
@@ -465,7 +467,7 @@ impl<'a> Read<'a> {
                 let share = (to - from).max(0.0);
                 (share * least.max(0.0).powi(power), share * most.powi(power))
             });
-            let loose = BUCKETS.powi(power);
+            let loose = if self.info.tool == "fio" { FIO_BUCKETS } else { BUCKETS }.powi(power);
             let (least, most) = parts.fold((0.0, 0.0), |(a, b), (least, most)| (a + least, b + most));
             (least / loose, most * loose)
         };

@@ -118,6 +118,13 @@ const IDENTITIES: &[Entry] = &[
         "*rtt_us_min <= *rtt_us_avg",
         "*rtt_us_avg <= *rtt_us_max",
         ".rtt_us_mdev * .rtt_us_mdev <= (.rtt_us_max - .rtt_us_avg) * (.rtt_us_avg - .rtt_us_min) ~ 0.19",
+        // One of so many replies was the fastest, and one the slowest; a duplicate counts without being received.
+        "(.rtt_us_min * (.packets_received_count - 1) + .rtt_us_max) / .packets_received_count <= .rtt_us_avg ~ 0.001 \
+         if .packets_duplicate_count? < 1",
+        ".rtt_us_avg <= (.rtt_us_max * (.packets_received_count - 1) + .rtt_us_min) / .packets_received_count ~ 0.001 \
+         if .packets_duplicate_count? < 1",
+        "(.rtt_us_max - .rtt_us_min) * (.rtt_us_max - .rtt_us_min) / (2 * .packets_received_count) <= .rtt_us_mdev * .rtt_us_mdev ~ 0.02 \
+         if .packets_duplicate_count? < 1",
         "most(tcp_cwnd_bytes) <= sender:tcp_cwnd_bytes_max",
     ]),
     ("NET9", "CPU = user + system", &["network_cpu_pct = network_cpu_user_pct + network_cpu_system_pct ~ 0.01"]),
@@ -132,6 +139,7 @@ const IDENTITIES: &[Entry] = &[
     // Where reads and writes are mixed neither of the two is the mean.
     ("OR1", "IOPS x mean latency = small I/Os in flight; the least latency is that of its point", &[
         ".small_ios_per_s * maximum:small_read_us_avg * 1e-6 = .small_ios_small_count ~ 0.05 if maximum:small_write_us_avg? < 1e-9",
+        ".small_us_avg <= maximum:small_read_us_avg if maximum:small_write_us_avg? < 1e-9",
         "minimum:small_read_us_avg = .small_us_avg if minimum:small_write_us_avg? < 1e-9",
         ".small_us_avg * 1e-6 * .small_ios_per_s <= .small_ios_small_count ~ 0.05",
     ]),
