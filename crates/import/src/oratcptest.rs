@@ -48,6 +48,11 @@ fn messages(reader: &mut Reader<'_>) {
     if let Some((rate, size)) = number("redo_transport_bytes_per_s").zip(number("redo_transport_message_bytes")) {
         let row = op_row(draft, "redo_transport");
         let per_s = rate / (size + FRAMING);
+        let series = &mut draft.record.series.metrics;
+        if let Some(bytes) = series.get("redo_transport_bytes_per_s") {
+            let messages = bytes.iter().map(|bytes| bytes.scaled(1.0 / (size + FRAMING))).collect();
+            series.insert("redo_transport_per_s".to_owned(), messages);
+        }
         let op = &mut draft.record.driver.ops[row];
         op.per_s = per_s.into();
         if let Some(elapsed) = draft.record.interval.elapsed_s.value() {
@@ -74,6 +79,9 @@ mod tests {
         assert_eq!(record.interval.elapsed_s.value(), Some(60.0));
         assert_eq!(record.series.t_s.len(), 11);
         assert_eq!(record.run.sessions, 1);
+        let cap = record.advice.iter().find(|advice| advice.id == "R41").expect("300 messages/s at the end");
+        let begin = "a cap of 300 messages/s, a round figure, from some second between 8 and 57 s on";
+        assert!(cap.text.contains(begin), "{}", cap.text);
         let per_s = record.driver.ops[0].per_s.value().expect("derived");
         assert!((per_s - 394.9).abs() < 0.2, "{per_s}");
         assert!(info(&record).notes.iter().any(|note| note.text.contains("cut out")));

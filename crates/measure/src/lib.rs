@@ -8,6 +8,7 @@
 // The attribute `figures` names this crate so, wherever its struct is.
 extern crate self as assay_measure;
 
+pub mod cap;
 pub mod chart;
 pub mod class;
 pub mod clock;

@@ -95,7 +95,7 @@ impl Kind for Orders {
     }
 
     fn conditions(&self, baseline: &Record, candidate: &Record) -> Vec<Check> {
-        conditions(baseline, candidate)
+        [conditions(baseline, candidate), BASE.conditions(baseline, candidate)].concat()
     }
 
     fn several(&self, records: &[&Record]) -> Vec<Advice> {
@@ -348,7 +348,8 @@ fn headline(record: &Record, info: &OrdersInfo, base: Headline) -> Headline {
         }
         rows.push(times(record, tx, "response_"));
     }
-    rows.extend(base.rows.into_iter().filter(|row| row.title.is_empty()));
+    // What order entry says in its own words is not said twice.
+    rows.extend(base.rows.into_iter().filter(|row| !["Rate", "p99 at that rate"].contains(&row.title)));
     rows.push(HeadlineLine { title: "Data set", otherwise: info.consistency(), ..HeadlineLine::default() });
     Headline {
         tested: format!(

@@ -72,6 +72,12 @@ fn limit(info: &SweepInfo) -> Limit {
         }
         _ => String::new(),
     };
+    // A cap ends the rise whatever the sessions do.
+    let capped = info.members(curve).into_iter().find(|step| step.counts() && !step.cap.is_empty());
+    if let Some(step) = capped {
+        let at = amount(&curve.load, load_of(&curve.load, step));
+        return Limit::new(format!("a cap at {at}"), format!("{} See {}.", step.cap, step.place.directory));
+    }
     let mut evidence = curve.knee.sentence.clone();
     if let Some(busy) = step.busy_pct() {
         let whose = match step.disturbed.as_str() {

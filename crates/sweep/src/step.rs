@@ -1,10 +1,10 @@
 //! One step of a sweep: the figures of its record that curves are made of.
 
-use assay_measure::cpu;
 use assay_measure::figures::figures;
 use assay_measure::histogram::Histogram;
 use assay_measure::record::steady::{self, Steady};
 use assay_measure::record::{EventRow, Figure, Latency, Record};
+use assay_measure::{cap, cpu};
 use std::collections::BTreeMap;
 
 /// Little's law has to account for the sessions within this part of them.
@@ -78,6 +78,8 @@ pub struct SweepStep {
     pub steady: Steady,
     /// What others took of the host's CPUs meanwhile, in words; empty: little, not known, or CPUs were free all the same.
     pub disturbed: String,
+    /// The limit somebody set that its figures show, or what looks like one, in sentences; empty: none.
+    pub cap: String,
     /// Warnings of the record, counted.
     pub warnings_count: u64,
 }
@@ -142,6 +144,7 @@ impl SweepStep {
             None => place.cpus.clone(),
         };
         let checks = &record.checks;
+        let cap = record.advice.iter().find(|advice| ["R12", cap::RULE.id].contains(&advice.id.as_str()));
         Self {
             verdict: record.run.verdict.clone(),
             verdict_reasons: record.run.verdict_reasons.clone(),
@@ -166,6 +169,7 @@ impl SweepStep {
             active_blocks: checks.active_blocks.clone(),
             steady: steady::steady(record),
             disturbed: disturbed(record).unwrap_or_default(),
+            cap: cap.map_or_else(String::new, |advice| advice.text.clone()),
             warnings_count: record.doubts().count() as u64,
             place,
         }

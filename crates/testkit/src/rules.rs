@@ -37,3 +37,14 @@ pub fn beside(others_pct: f64) -> Record {
     record.os.cpu_pct.insert("busy".to_owned(), (20.0 + others_pct).into());
     record
 }
+
+/// Seconds of a rate that falls to a cap at its tenth, by the name of its column; or to a level that moves.
+#[must_use]
+pub fn capped(column: &str, is_capped: bool) -> Record {
+    let mut record = Record::default();
+    let rate = |s: u32| if s < 10 { 1000.0 } else { 790.0 + if is_capped { 0.0 } else { f64::from(s % 3) * 40.0 } };
+    record.series.step_s = 1.0.into();
+    record.series.t_s = (1..=20).map(f64::from).collect();
+    record.series.metrics.insert(column.to_owned(), (0..20).map(|s| rate(s).into()).collect());
+    record
+}

@@ -1,10 +1,10 @@
 //! The first things to know of a workload: what ran, its rates, the slow ones, whether it was steady.
 
 use super::figures::of_reads;
-use super::{limit, printed_figures};
-use crate::rules::setting;
+use super::{limit, printed_figures, time};
+use crate::rules::{FROM_DEVICE_LEAST, setting};
 use assay_measure::histogram::Histogram;
-use assay_measure::kind::{Delivered, Headline, HeadlineFigure, HeadlineLine, Next, given};
+use assay_measure::kind::{Check, Delivered, Finding, Headline, HeadlineFigure, HeadlineLine, Next, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::metric::find;
 use assay_measure::record::{EventRow, Figure, ImportInfo, OpRow, Record};
@@ -162,7 +162,39 @@ fn rows(record: &Record) -> Vec<HeadlineLine> {
         let p99 = Some(p99).filter(|line| !line.told.is_empty());
         return p99.into_iter().chain(printed_figures::lines(record)).collect();
     }
-    vec![HeadlineLine::of("Rate", rate, "operations n/a (absent)"), HeadlineLine::of("", ios, ""), p99(record)]
+    vec![
+        HeadlineLine::of("Rate", rate, "operations n/a (absent)"),
+        HeadlineLine::of("", ios, ""),
+        source_of_reads(record),
+        p99(record),
+        time::line(record),
+    ]
+}
+
+/// What of the reads a device answered, and who the others; empty where that is not known.
+pub(super) fn source_of_reads(record: &Record) -> HeadlineLine {
+    let told = limit::from_device(record).map(|ratio| {
+        let pct = 100.0 * ratio;
+        let unit = match pct.round() {
+            100.0 => "% of the bytes read came from a device",
+            _ => "% of the bytes read came from a device, the others from the page cache",
+        };
+        HeadlineFigure::new(&Figure::Count(pct.round() as u64), unit)
+    });
+    HeadlineLine::of("", told.into_iter().collect(), "")
+}
+
+/// Whether both sides of a comparison read from devices, or both from memory.
+pub(super) fn from_devices(baseline: &Record, candidate: &Record) -> Option<Check> {
+    let (a, b) = (limit::from_device(baseline)?, limit::from_device(candidate)?);
+    let is_device = |ratio: f64| ratio >= FROM_DEVICE_LEAST;
+    let told = |ratio: f64| {
+        let others = if is_device(ratio) { "" } else { " (the others from the page cache)" };
+        format!("{} %{others}", fixed(100.0 * ratio, 0))
+    };
+    let finding = if is_device(a) == is_device(b) { Finding::Same } else { Finding::Forbids };
+    let what = "bytes read that came from a device".to_owned();
+    Some(Check { what, baseline: told(a), candidate: told(b), finding })
 }
 
 /// The 99th percentile of operations, of reads, or why there is none.

@@ -5,13 +5,14 @@
 //! on a CPU, or ready to run without one: a busy host is told beside it with what it cost, and comes first only where that is
 //! the largest share. A share that has no name in an import is no limit, and neither is a smaller one beside it.
 
+use super::time::{beyond, cpu_pct};
 use crate::rules;
 use crate::waits::{is_lock, is_log, is_read, is_writer};
-use assay_measure::cpu;
 use assay_measure::kind::Limit;
 use assay_measure::record::metric::find;
 use assay_measure::record::{DiskRow, EventRow, Figure, Record};
 use assay_measure::units::{fixed, short, thousands};
+use assay_measure::{cap, cpu};
 
 /// A device that is busy for less of the time has room, %.
 const DEVICE_BUSY_PCT: f64 = 90.0;
@@ -19,8 +20,6 @@ const DEVICE_BUSY_PCT: f64 = 90.0;
 const THREADS_BUSY_PCT: f64 = 85.0;
 /// Below this share of the sessions' time nothing is called the limit, %.
 const LEAST_PCT: f64 = 30.0;
-/// From here on most of the server's reads came from memory, %.
-const PAGE_CACHE_PCT: f64 = 50.0;
 
 /// The limit of a run of a workload, or of what another tool says of one.
 pub(super) fn of(record: &Record) -> Limit {
@@ -37,6 +36,9 @@ pub(super) fn of(record: &Record) -> Limit {
     }
     if let Some(cap) = record.advice.iter().find(|advice| advice.id == "R12") {
         return cpu::proved(host, Limit::new("a limit set on the device", cap.text.clone()));
+    }
+    if let Some(cap) = cap::of(record) {
+        return cpu::proved(host, cap.limit());
     }
     let Some(shares) = shares(record) else {
         return host.map_or_else(|| Limit::unknown("the time of the sessions is unknown"), |host| host.limit);
@@ -205,32 +207,13 @@ fn shares(record: &Record) -> Option<Vec<Share>> {
     Some(all)
 }
 
-/// Share of DB time of a class of waits that no event of it has.
-fn beyond(record: &Record, class: &str) -> f64 {
-    let row = record.instance.wait_classes.iter().find(|row| row.class == class);
-    let Some(pct) = row.filter(|_| record.import.is_some()).and_then(|row| row.db_time_pct.value()) else {
-        return 0.0;
-    };
-    let of_events = rules::foreground(record, |event| event.class == class);
-    (pct - of_events.filter_map(|event| event.db_time_pct.value()).sum::<f64>()).max(0.0)
-}
-
-/// Share of DB time on or waiting for a CPU, as the times say or as the row of the top events does.
-fn cpu_pct(record: &Record) -> Option<f64> {
-    let by_times = rules::on_cpu(record).ok().flatten().map(|(pct, _)| pct);
-    by_times.or_else(|| {
-        let mut values = record.import.as_ref()?.values.iter();
-        values.find(|value| value.key == "db_cpu_db_time_pct" && value.scope.is_empty())?.value.value()
-    })
-}
-
 /// Whether an import prints the foreground's waits by class, so that its events are not only the first few.
 fn has_all_classes(record: &Record) -> bool {
     record.import.is_some() && !record.instance.wait_classes.is_empty()
 }
 
 /// What the share on CPUs holds: only who counts a run queue knows who waited for a CPU.
-fn on_cpu_words(record: &Record) -> &'static str {
+pub(super) fn on_cpu_words(record: &Record) -> &'static str {
     if record.import.is_some() && record.instance.time_model.run_queue_us.value().is_none() {
         "on a CPU"
     } else {
@@ -259,22 +242,27 @@ fn told(event: &EventRow) -> String {
     format!("{} is {} % of the sessions' time{each}.", event.name, fixed(pct, 0))
 }
 
-/// The dearest event of a sort, or its share alone.
+/// The dearest event of a sort, after what all of them took where that is more; or the share alone.
 fn told_of(record: &Record, share: &Share, is_it: impl Fn(&EventRow) -> bool) -> String {
-    largest(record, is_it)
-        .map_or_else(|| format!("{} % of the sessions' time is {}.", fixed(share.pct, 0), share.name), told)
+    let all = format!("{} % of the sessions' time is {}", fixed(share.pct.min(100.0), 0), share.name);
+    match largest(record, is_it) {
+        None => all + ".",
+        // More than rounding.
+        Some(event) if share.pct.min(100.0) >= event.db_time_pct.value().unwrap_or(0.0) + 1.0 => {
+            format!("{all}. Of it, {}", told(event))
+        }
+        Some(event) => told(event),
+    }
 }
 
 fn reads(record: &Record, share: &Share) -> Limit {
     let event = told_of(record, share, is_read);
-    let sources = record.instance.reads.as_ref();
-    let cached = sources.and_then(|reads| reads.page_cache_pct.value());
-    if let Some(pct) = cached.filter(|pct| *pct >= PAGE_CACHE_PCT) {
+    if let Some(ratio) = from_device(record).filter(|ratio| *ratio < rules::FROM_DEVICE_LEAST) {
         return Limit::new(
             "reads, most of them from memory",
             format!(
-                "{event} {} % of the blocks that the server read came from the page cache, not from the device.",
-                fixed(pct, 0)
+                "{event} {} % of the bytes read came from the page cache, not from a device.",
+                fixed(100.0 * (1.0 - ratio), 0)
             ),
         );
     }
@@ -303,6 +291,11 @@ fn reads(record: &Record, share: &Share) -> Limit {
         "the latency of single reads"
     };
     Limit::new(what, format!("{event}{in_flight}{room}"))
+}
+
+/// Part of the bytes read that came from a device, where it is known.
+pub(super) fn from_device(record: &Record) -> Option<f64> {
+    rules::delivered(record).ok().flatten().map(|found| found.ratio())
 }
 
 /// How much of a read was the device's own time, where both are known.

@@ -4,6 +4,7 @@ mod figures;
 mod headline;
 mod limit;
 mod printed_figures;
+mod time;
 
 #[cfg(test)]
 mod tests;
@@ -13,7 +14,7 @@ use crate::result_line;
 use crate::rules;
 use crate::sections;
 use assay_measure::chart::Drawn;
-use assay_measure::kind::{Headline, Kind};
+use assay_measure::kind::{Check, Headline, Kind};
 use assay_measure::record::{Advice, Metric, Record};
 use assay_measure::rule::Rule;
 use assay_measure::section::Sections;
@@ -50,6 +51,10 @@ impl Kind for Workload {
 
     fn headline(&self, record: &Record) -> Headline {
         headline::of(record)
+    }
+
+    fn conditions(&self, baseline: &Record, candidate: &Record) -> Vec<Check> {
+        headline::from_devices(baseline, candidate).into_iter().collect()
     }
 
     fn in_file_of_tool(&self, record: &Record, tool: &str) -> Option<String> {

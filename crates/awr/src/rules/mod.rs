@@ -39,10 +39,12 @@ mod r37_costly_driver;
 mod r38_others_on_the_device;
 mod r39_swapped;
 mod r40_level_changed;
+mod r41_cap;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use r13_page_cache::{THRESHOLD as FROM_DEVICE_LEAST, delivered};
 pub use r24_settings_differ::judge as settings_differ;
 
 use crate::deltas::{cache_parameter, device_reads};
@@ -105,6 +107,7 @@ const RULES: &[Entry] = rules![
     r38_others_on_the_device,
     r39_swapped,
     r40_level_changed,
+    r41_cap,
 ];
 
 /// All rules of an instance, those of several records included.
@@ -135,11 +138,11 @@ fn only_reads(record: &Record) -> bool {
     !ops.is_empty() && !ops.iter().any(changes)
 }
 
-/// All findings, the weightiest first: by severity, then in the order of the rules.
+/// All findings, the weightiest first: by severity, a cap before what describes its effects, then in the order of the rules.
 #[must_use]
 pub fn advise(record: &Record) -> Vec<Advice> {
     let mut found: Vec<Advice> = RULES.iter().filter_map(|(_, judge)| judge(record).ok().flatten()).collect();
-    found.sort_by_key(|advice| advice.severity != "high");
+    found.sort_by_key(|advice| (advice.severity != "high", advice.id != r41_cap::RULE.id));
     found
 }
 

@@ -2,7 +2,8 @@
 
 use super::*;
 
-const THRESHOLD: f64 = 0.5;
+/// Where a smaller part of the reads reached a device, they measure memory.
+pub(crate) const THRESHOLD: f64 = 0.5;
 
 pub(super) const RULE: Rule = Rule {
     id: "R13",
@@ -20,15 +21,28 @@ pub(super) const RULE: Rule = Rule {
     source: "Measured on a server that reads through the page cache: 20 GB read by it, 0.5 MB of that from devices.",
 };
 
-pub(super) fn judge(record: &Record) -> RuleResult {
+/// What an engine read, and what of it came from a device.
+pub(crate) struct DeliveredReads {
+    engine_bytes: f64,
+    device_bytes: f64,
+    /// Who counted that.
+    layer: &'static str,
+}
+
+impl DeliveredReads {
+    /// Part of the bytes read that came from a device, 0..1; read-ahead makes it no more than all.
+    pub(crate) fn ratio(&self) -> f64 {
+        (self.device_bytes / self.engine_bytes).min(1.0)
+    }
+}
+
+/// Where the reads came from; none of an engine that read next to nothing.
+pub(crate) fn delivered(record: &Record) -> Result<Option<DeliveredReads>, Missing> {
     let checks = &record.checks;
-    let Ok(engine) = need(&checks.engine_read_bytes, "engine read bytes") else {
+    let Some(engine_bytes) = checks.engine_read_bytes.value().filter(|bytes| *bytes >= SOME_BYTES) else {
         return Ok(None);
     };
-    if engine < SOME_BYTES {
-        return Ok(None);
-    }
-    let (below, layer) = match (checks.device_read_bytes.value(), checks.process_read_bytes.value()) {
+    let (device_bytes, layer) = match (checks.device_read_bytes.value(), checks.process_read_bytes.value()) {
         // A neighbour's reads would hide ours: where this run caused fewer, that is the sharper figure.
         (Some(device), process) if process.is_none_or(|process| device <= process) => (device, "the devices"),
         (_, Some(process)) if has_processes(record) => (process, "the kernel, for the server's processes,"),
@@ -37,10 +51,14 @@ pub(super) fn judge(record: &Record) -> RuleResult {
             return Err(Missing("device and process read bytes: unknown".to_owned()));
         }
     };
-    let ratio = below / engine;
-    if ratio >= THRESHOLD {
+    Ok(Some(DeliveredReads { engine_bytes, device_bytes, layer }))
+}
+
+pub(super) fn judge(record: &Record) -> RuleResult {
+    let Some(found) = delivered(record)?.filter(|found| found.ratio() < THRESHOLD) else {
         return Ok(None);
-    }
+    };
+    let (ratio, DeliveredReads { engine_bytes, device_bytes, layer }) = (found.ratio(), found);
     let asked = match &record.instance.reads {
         Some(reads) if !reads.evict_asked.is_empty() => {
             format!(" EVICT={} did not keep the page cache out.", reads.evict_asked)
@@ -50,8 +68,8 @@ pub(super) fn judge(record: &Record) -> RuleResult {
     let text = format!(
         "Reads come from the page cache: the engine read {}, {layer} only {}. {}The wait times are those of memory, \
          not of a device.{asked} For a test of storage: {}.",
-        size(engine as u64),
-        size(below as u64),
+        size(engine_bytes as u64),
+        size(device_bytes as u64),
         record
             .os
             .disk
@@ -60,6 +78,7 @@ pub(super) fn judge(record: &Record) -> RuleResult {
             .map_or_else(String::new, |us| { format!("The device's own latency is {} us per read. ", fixed(us, 0)) }),
         device_reads(record)
     );
-    let evidence = [("device_over_engine_ratio", ratio), ("engine_read_bytes", engine), ("device_read_bytes", below)];
+    let evidence =
+        [("device_over_engine_ratio", ratio), ("engine_read_bytes", engine_bytes), ("device_read_bytes", device_bytes)];
     Ok(Some(RULE.finding(ratio <= THRESHOLD / 2.0, text, &evidence)))
 }

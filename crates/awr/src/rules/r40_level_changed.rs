@@ -35,7 +35,7 @@ pub(super) fn judge(record: &Record) -> RuleResult {
     let all = if points.len() == 1 { String::new() } else { format!(" (the largest of {} changes)", points.len()) };
     let text = format!(
         "Throughput {}{all}, from {} to {} operations/s: the window mixes different states of the platform.",
-        change.words(),
+        change.moved(),
         short(change.before_per_s),
         short(change.after_per_s)
     );

@@ -3,10 +3,11 @@
 //! The rule of [`crate::steady`], for seconds instead of hours.
 
 use super::{Figure, Record};
+use crate::cap::{self, Cap};
 use crate::figures::figures;
 use crate::statistics::{batch_means, mean, variance};
-use crate::steady::{Fit, ROUNDS, Window};
-use crate::units::{fixed, short};
+use crate::steady::{ROUNDS, Window};
+use crate::units::fixed;
 
 /// The rule in words.
 pub const RULE: &str = "over the last half of the measured window (at least 5 s), divided into five rounds, \
@@ -143,16 +144,8 @@ pub fn steady(record: &Record) -> Steady {
     }
 }
 
-/// A stretch whose seconds lie within this part of their mean is level, as what a limit lets through is.
-const LEVEL_RATIO: f64 = 0.05;
-/// Fewest seconds of which that can be said.
-const LEVEL_SECONDS: usize = 5;
-/// What may be capped: column of the series, and its unit in words.
-const CAPPED: [(&str, &str); 3] = [
-    ("read_io_requests_count_per_s", "reads/s"),
-    ("write_io_requests_count_per_s", "writes/s"),
-    ("ops_count_per_s", "operations/s"),
-];
+/// A cap that begins so near a change of level is what changed it, s.
+const NEAR_S: f64 = 2.0;
 
 /// The largest of the changes of level that the search for change points found in a record.
 #[derive(Clone, Debug, PartialEq)]
@@ -163,8 +156,8 @@ pub struct LevelChange {
     pub before_per_s: f64,
     /// The same up to the next change, or the end.
     pub after_per_s: f64,
-    /// After a fall: what stayed level from then on, per second, with its unit.
-    pub level: Option<(f64, &'static str)>,
+    /// After a fall to a cap: its rate with the unit.
+    pub level: Option<String>,
 }
 
 impl LevelChange {
@@ -180,10 +173,11 @@ impl LevelChange {
             let rates: Vec<f64> = within.map(|second| second.rate).collect();
             (!rates.is_empty()).then(|| mean(&rates))
         };
+        let cap = cap::of(record);
         let changes = bounds.windows(3).filter_map(|three| {
             let (before, after) = (rate(three[0], three[1])?, rate(three[1], three[2])?);
-            let level = if after < before { level(record, three[1], three[2]) } else { None };
-            Some(Self { at_s: three[1], before_per_s: before, after_per_s: after, level })
+            let level = cap.as_ref().filter(|cap| after < before && (cap.begins_s.1 - three[1]).abs() <= NEAR_S);
+            Some(Self { at_s: three[1], before_per_s: before, after_per_s: after, level: level.map(Cap::rate) })
         });
         let size = |change: &Self| (change.after_per_s / change.before_per_s.max(f64::MIN_POSITIVE)).ln().abs();
         changes.max_by(|a, b| size(a).total_cmp(&size(b)))
@@ -192,29 +186,20 @@ impl LevelChange {
     /// `fell 86 % at 18 s, then level at 2,000 reads/s: looks like a cap`.
     #[must_use]
     pub fn words(&self) -> String {
+        let level = self.level.as_ref();
+        self.moved() + &level.map_or_else(String::new, |rate| format!(", then level at {rate}: looks like a cap"))
+    }
+
+    /// `fell 86 % at 18 s`.
+    #[must_use]
+    pub fn moved(&self) -> String {
         if self.before_per_s <= 0.0 {
             return format!("began at {} s", fixed(self.at_s, 0));
         }
         let pct = 100.0 * (self.after_per_s / self.before_per_s - 1.0);
         let moved = if pct < 0.0 { "fell" } else { "rose" };
-        let told = format!("{moved} {} % at {} s", fixed(pct.abs(), 0), fixed(self.at_s, 0));
-        match self.level {
-            Some((rate, unit)) => format!("{told}, then level at {} {unit}: looks like a cap", short(rate)),
-            None => told,
-        }
+        format!("{moved} {} % at {} s", fixed(pct.abs(), 0), fixed(self.at_s, 0))
     }
-}
-
-/// What was level between two instants. The second of the change itself has some of both.
-fn level(record: &Record, from: f64, to: f64) -> Option<(f64, &'static str)> {
-    let step = record.series.step_s.value().unwrap_or(1.0);
-    CAPPED.into_iter().find_map(|(column, unit)| {
-        let rows = record.series.t_s.iter().zip(record.series.metrics.get(column)?);
-        let within = rows.filter(|(end_s, _)| **end_s > from + step && **end_s <= to - 0.5 * step);
-        let rates: Vec<f64> = within.filter_map(|(_, rate)| rate.value()).collect();
-        let fit = Fit::of(&rates).filter(|fit| fit.mean > 0.0 && rates.len() >= LEVEL_SECONDS)?;
-        (fit.deviation <= LEVEL_RATIO * fit.mean).then_some((fit.mean, unit))
-    })
 }
 
 /// Standard error of the window's throughput over its size, from at most ten batch means
@@ -248,7 +233,8 @@ mod tests {
         let restless = |s: usize| Figure::from(f64::from(s as u32 % 3 + 1) * 1000.0);
         capped.series.metrics.insert(column, (0..30).map(restless).collect());
         let ops = capped.series.metrics.get_mut("ops_count_per_s").unwrap();
-        *ops = ops.iter().enumerate().map(|(s, rate)| (rate.value().unwrap() * [1.0, 1.4][s % 2]).into()).collect();
+        *ops =
+            ops.iter().enumerate().map(|(s, rate)| (rate.value().unwrap() * [1.0, 1.4, 0.9][s % 3]).into()).collect();
         assert_eq!(LevelChange::of(&capped).unwrap().words(), "fell 87 % at 18 s");
         let mut warm = record(&[[100.0; 20].as_slice(), &[250.0; 10], &[200.0; 10]].concat(), 20);
         warm.checks.steadiness.change_points_s = vec![30.0];

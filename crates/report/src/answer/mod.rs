@@ -320,7 +320,11 @@ fn limits(records: &[&Record], headlines: &[Headline]) -> Vec<Said> {
             all.push(Said::new("Limited by", text));
         }
     }
-    let high = |record: &&Record| record.hints().find(|advice| advice.severity == "high").cloned();
+    let is_news = |advice: &&Advice| {
+        let is_said = |headline: &Headline| headline.limit.evidence.contains(&advice.text);
+        advice.severity == "high" && !headlines.iter().any(is_said)
+    };
+    let high = |record: &&Record| record.hints().find(is_news).cloned();
     let found: Option<Advice> = records.iter().find_map(high);
     if let Some(advice) = found {
         let text = trust::clause(&advice.text, LONG);

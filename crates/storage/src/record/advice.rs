@@ -7,10 +7,11 @@ use super::caps::{self, FLAT_TOP, HOST_LIMIT};
 use super::limits::TWO_LIMITS;
 use super::options::Options;
 use super::options::{in_memory, no_file};
-use super::view::{FLAT, SUSTAINED_S, View, is_flat, lead, led, length, value};
+use super::view::{View, lead, led, value};
 use super::warnings;
 use crate::readings::StorageReadings;
-use crate::record::info::{StorageChange, StorageGroup, StorageInfo, StorageJob, StorageLevel, StoragePrecondition};
+use crate::record::info::{StorageChange, StorageGroup, StorageInfo, StorageJob, StoragePrecondition};
+use assay_measure::cap;
 use assay_measure::record::{Advice, Record};
 use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, many, size, thousands};
@@ -43,7 +44,7 @@ const CACHE_FILLED: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "IOPS fall for good to {} % of the level before or less, at least {} % of the bytes are written, and A2 does not fire; high at {} % or less",
+            "IOPS fall for good to {} % of the level before or less, at least {} % of the bytes are written, and R41 does not fire; high at {} % or less",
             100.0 * FALL,
             100.0 * WRITES,
             100.0 * FALL_HIGH
@@ -55,31 +56,13 @@ const CACHE_FILLED: Rule = Rule {
     source: "Decided here.",
 };
 
-const CREDIT_SPENT: Rule = Rule {
-    id: "A2",
-    title: "A burst credit was spent",
-    changes_figures: false,
-    fires_when: || {
-        format!(
-            "IOPS fall for good to {} % of the level before or less, the level before lasted {SUSTAINED_S} s or more, and the later one is flat: it varies by at most {} % for that long; high at {} % or less",
-            100.0 * FALL,
-            100.0 * FLAT,
-            100.0 * FALL_HIGH
-        )
-    },
-    why: "A platform gives the first level for a while only.",
-    what_to_do: "Plan with the later level, which is the sustained rate.",
-    cannot_judge_when: "The group ran for fewer than ten seconds: then the rule is silent.",
-    source: "The credit is (before - after) x duration of the level before.",
-};
-
 const READS_FELL: Rule = Rule {
     id: "A3",
     title: "Reads became slower",
     changes_figures: false,
     fires_when: || {
         format!(
-            "IOPS fall for good to {} % of the level before or less, less than {} % of the bytes are written, and A2 does not fire; high at {} % or less",
+            "IOPS fall for good to {} % of the level before or less, less than {} % of the bytes are written, and R41 does not fire; high at {} % or less",
             100.0 * FALL,
             100.0 * WRITES,
             100.0 * FALL_HIGH
@@ -97,7 +80,7 @@ const LEVEL_CHANGED: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "IOPS, or the response latency where a rate fixes those, change their level by at least {} % in another way than A1 to A3; high where the lowest level is below {} % of the highest",
+            "IOPS, or the response latency where a rate fixes those, change their level by at least {} % in another way than A1, A3 and R41; high where the lowest level is below {} % of the highest",
             100.0 * LEAST_CHANGE,
             100.0 * FALL_HIGH
         )
@@ -226,8 +209,8 @@ const NOT_PRECONDITIONED: Rule = Rule {
 
 /// The rules of advice, by number; the rules on doubtful figures are the warnings.
 const RULES: [Rule; 15] = [
+    cap::RULE,
     CACHE_FILLED,
-    CREDIT_SPENT,
     READS_FELL,
     LEVEL_CHANGED,
     HOST_LIMIT,
@@ -254,10 +237,10 @@ pub(super) fn advise(readings: &StorageReadings, info: &StorageInfo, record: &Re
     let mut found = warnings::all(&view);
     for group in &info.groups {
         let of_group = [
+            caps::of(&view, group).map(|cap| cap.advice()),
             view.fall(group),
             view.other_change(group),
             caps::host_limit(&view, group),
-            caps::flat_top(&view, group),
             view.stalls(group),
             view.drift(group),
             view.uneven(group),
@@ -328,6 +311,9 @@ impl View<'_> {
         if lasting > FALL {
             return None;
         }
+        if caps::of(self, group).is_some() {
+            return None;
+        }
         let high = lasting <= FALL_HIGH;
         let seen = format!(
             "throughput fell from {} to {} I/Os per second ({} to {} MiB/s) {} s after the start ({})",
@@ -344,65 +330,24 @@ impl View<'_> {
             ("at_s", value(&change.at_s)),
             ("written_bytes", change.written_bytes as f64),
         ];
-        if is_flat(after) && length(before) >= SUSTAINED_S {
-            return Some(self.credit(high, &seen, before, after, change, &evidence));
-        }
         if self.writes(group) >= WRITES {
-            let credit = if is_flat(after) {
-                "a short burst credit that was spent looks the same".to_owned()
-            } else {
-                let variation = fixed(100.0 * value(&after.variation_ratio), 1);
-                format!("after a spent burst credit the level would be flatter than this one ({variation} % variation)")
-            };
             let text = format!(
                 "{seen}, after {} had been written. Likely a write cache of about that size (in the drive, the \
-                 controller, the array or the host) was full; {credit}.",
+                 controller, the array or the host) was full.",
                 size(change.written_bytes)
             );
             return Some(CACHE_FILLED.advise(high, text, &evidence));
         }
-        let causes = if is_flat(after) {
-            "Perhaps other load used the device, a cache held the data at first, or a short burst credit was spent"
-        } else {
-            "The later level is not flat, so a limit is unlikely; more likely other load used the device, or a cache \
-             held the data at first"
-        };
-        let text = format!("{seen}, after {} had been read. {causes}.", size(change.read_bytes));
-        Some(READS_FELL.advise(high, text, &evidence))
-    }
-
-    fn credit(
-        &self,
-        high: bool,
-        seen: &str,
-        before: &StorageLevel,
-        after: &StorageLevel,
-        change: &StorageChange,
-        evidence: &[(&str, f64)],
-    ) -> Advice {
-        let above = value(&before.median) - value(&after.median);
-        let spent = above * length(before);
-        let above_mib = value(&before.mib_per_s) - value(&after.mib_per_s);
-        let moved = size(change.written_bytes + change.read_bytes);
         let text = format!(
-            "{seen} to a flat level ({} % variation) after a plateau of {} s: likely a burst credit was spent. It \
-             covered about {} I/Os ({} MiB) above the sustained rate. If only writes are slower, a full write cache \
-             is the other explanation ({moved} had been moved). A credit that refills at the sustained rate needs {} s \
-             of rest for the next burst of this length.",
-            fixed(100.0 * value(&after.variation_ratio), 1),
-            fixed(length(before), 0),
-            thousands(spent.max(0.0) as u64),
-            thousands((above_mib * length(before)).max(0.0) as u64),
-            fixed((spent / value(&after.median).max(1.0)).ceil(), 0)
+            "{seen}, after {} had been read. Perhaps other load used the device, or a cache held the data at first.",
+            size(change.read_bytes)
         );
-        let mut evidence = evidence.to_vec();
-        evidence.push(("credit_ios_count", spent));
-        CREDIT_SPENT.advise(high, text, &evidence)
+        Some(READS_FELL.advise(high, text, &evidence))
     }
 
     fn other_change(&self, group: &StorageGroup) -> Option<Advice> {
         let first = group.changes.first()?;
-        if self.fall(group).is_some() {
+        if self.fall(group).is_some() || caps::of(self, group).is_some() {
             return None;
         }
         let last = group.levels.last()?;

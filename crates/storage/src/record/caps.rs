@@ -2,22 +2,18 @@
 
 use super::options::Options;
 use super::options::{in_memory, no_file};
-use super::view::{FLAT, SUSTAINED_S, View, is_flat, length, value};
+use super::view::{FLAT, View, is_flat, value};
 use super::warnings::CPU_BOUND_PCT;
 use crate::record::info::StorageGroup;
+use assay_measure::cap::{self, Cap};
 use assay_measure::record::Advice;
 use assay_measure::rule::Rule;
 use assay_measure::units::{fixed, thousands};
 
-/// Maximum variation of a level held by a limit.
-const HELD: f64 = 0.005;
 /// Two top levels that differ by no more than this are the same.
 const SAME: f64 = 0.01;
 /// If requests queue at a limit, the mean latency is at least this many times that of the quickest I/O.
 const QUEUED: f64 = 2.0;
-/// A value this close to a round number is seldom so by chance.
-const ROUND: f64 = 0.002;
-
 /// Whether neither the options nor the CPU limit the group.
 fn device_bound(view: &View<'_>, group: &StorageGroup) -> bool {
     let jobs = || view.readings.jobs.iter().zip(&view.info.jobs);
@@ -96,9 +92,7 @@ pub(super) const FLAT_TOP: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "With direct I/O, a depth of at least {LEAST_DEPTH} and CPU left, the last level varies by at most {} % for {} s while the mean latency is at least {QUEUED} times the quickest I/O, and A5 does not fire; or, which is high, two groups whose block sizes are at least {BLOCKS_APART} times apart end at the same flat IOPS or MiB/s within {} %",
-            100.0 * HELD,
-            2.0 * SUSTAINED_S,
+            "With direct I/O, a depth of at least {LEAST_DEPTH} and CPU left, two groups whose block sizes are at least {BLOCKS_APART} times apart end at the same flat IOPS or MiB/s within {} %; always high",
             100.0 * SAME
         )
     },
@@ -108,58 +102,21 @@ pub(super) const FLAT_TOP: Rule = Rule {
     source: "Decided here.",
 };
 
-/// Finding from one group: a top level too flat for a device, with requests queueing.
-pub(super) fn flat_top(view: &View<'_>, group: &StorageGroup) -> Option<Advice> {
-    let level = group.levels.last()?;
-    let queue = depth(view, group);
-    if group.analysed != "IOPS"
-        || !device_bound(view, group)
-        || length(level) < 2.0 * SUSTAINED_S
-        || level.variation_ratio.value()? > HELD
-        || queue < LEAST_DEPTH
-        || same_top(view).is_some()
-        || host_limit(view, group).is_some()
-    {
+/// The cap that the seconds of a group look like, where nothing names it already.
+pub(super) fn of(view: &View<'_>, group: &StorageGroup) -> Option<Cap> {
+    let is_named = host_limit(view, group).is_some() || same_top(view).is_some();
+    if no_file(view.readings) || is_named {
         return None;
     }
     // At a limit, requests that wait are slow on average although the quickest are quick; when they queue at a device,
     // the quickest wait too.
-    let way = group.ways.iter().max_by_key(|way| way.ios_count)?;
-    let mean = way.lat.us_avg.value()?;
-    let quick = way.lat.us_min.value().filter(|us| *us > 0.0)?;
-    if mean < QUEUED * quick {
-        return None;
-    }
-    let iops = value(&level.median);
-    let round = round_number(iops);
-    let sure = match round {
-        Some(_) => "likely",
-        None => "perhaps",
+    let waits = || {
+        let way = group.ways.iter().max_by_key(|way| way.ios_count)?;
+        let quick = way.lat.us_min.value().filter(|us| *us > 0.0)?;
+        Some(way.lat.us_avg.value()? >= QUEUED * quick)
     };
-    let at = round.map_or_else(String::new, |round| {
-        format!(", within {} % of {}", fixed(100.0 * ROUND, 1), thousands(round as u64))
-    });
-    let text = format!(
-        "{sure} a limit on I/Os per second: {} for {} s with a variation of only {} %{at}, while requests queue \
-         (mean {} us, quickest {} us). A device varies more.",
-        thousands(iops as u64),
-        fixed(length(level), 0),
-        fixed(100.0 * level.variation_ratio.value()?, 2),
-        fixed(mean, 0),
-        fixed(quick, 0)
-    );
-    let evidence = [("iops_per_s", iops), ("us_mean", mean)];
-    Some(FLAT_TOP.advise(false, text, &evidence))
-}
-
-/// The number of two digits and zeroes close to this value, if any.
-fn round_number(value: f64) -> Option<f64> {
-    if value < 100.0 {
-        return None;
-    }
-    let unit = 10_f64.powf(value.log10().floor() - 1.0);
-    let round = (value / unit).round() * unit;
-    ((value / round - 1.0).abs() <= ROUND).then_some(round)
+    let is_queued = device_bound(view, group) && depth(view, group) >= LEAST_DEPTH && waits() == Some(true);
+    cap::of_group(view.record, Some(group.group.into()), |_| is_queued)
 }
 
 /// Finding from several groups: the same flat top at block sizes at least a factor of two apart.

@@ -2,11 +2,11 @@
 
 use super::goal;
 use crate::record::info::{StorageInfo, StorageJob, StorageWay};
-use assay_measure::cpu;
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, short, shorten, thousands};
+use assay_measure::{cap, cpu};
 
 /// Maximum number of groups whose rates are shown.
 const GROUPS: usize = 4;
@@ -37,8 +37,12 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
     }
     let host = || cpu::host(record, None);
     let said = |ids: &[&str]| record.advice.iter().find(|advice| ids.contains(&advice.id.as_str()));
-    if let Some(cap) = said(&["R12", "A5", "A6"]) {
-        return cpu::proved(host(), Limit::new("a limit set on the device", cap.text.clone()));
+    for (ids, what) in
+        [(&["R12", "A5"][..], "a limit set on the device"), (&["A6", cap::RULE.id], "what looks like a cap")]
+    {
+        if let Some(cap) = said(ids) {
+            return cpu::proved(host(), Limit::new(what, cap.text.clone()));
+        }
     }
     if let Some(limit) = syncs(info) {
         return cpu::proved(host(), limit);

@@ -169,6 +169,7 @@ const CASES: &[Case] = &[
         record.checks.steadiness.change_points_s = if fires { vec![12.0] } else { Vec::new() };
         record
     }),
+    ("R41", |fires| assay_testkit::rules::capped("ops_count_per_s", fires)),
 ];
 
 fn with_cpu(name: &str, pct: f64) -> Record {

@@ -2,10 +2,10 @@
 
 use super::info::NetworkInfo;
 use crate::rules;
-use assay_measure::cpu;
 use assay_measure::record::{Advice, Record};
 use assay_measure::rule::{Judges, Rule};
 use assay_measure::units::fixed;
+use assay_measure::{cap, cpu};
 
 /// The rules with what judges them, in the order in which findings are read.
 pub(super) const RULES: &Judges<NetworkInfo> = &[
@@ -14,6 +14,7 @@ pub(super) const RULES: &Judges<NetworkInfo> = &[
     (CONGESTION_DIFFERS, congestion_differs),
     (STOLEN, stolen),
     (DISTURBED, disturbed),
+    (cap::RULE, |record, _| cap::judge(record)),
 ];
 
 const ONE_HOST: Rule = rules::of_one_host(

@@ -3,11 +3,11 @@
 use super::info::{NetworkInfo, StreamInfo, rate};
 use super::metrics::{busiest, exact_loss, side_of};
 use crate::network::results::StreamEnd;
-use assay_measure::cpu;
 use assay_measure::kind::Limit;
 use assay_measure::record::Record;
 use assay_measure::statistics::{mean, stddev};
 use assay_measure::units::{fixed, size};
+use assay_measure::{cap, cpu};
 
 /// A thread that uses more of its CPU than this has no more to give, %.
 const CPU_FULL_PCT: f64 = 85.0;
@@ -39,6 +39,7 @@ pub(super) fn of(record: &Record, info: &NetworkInfo) -> Limit {
     let got = side_of(&streams, false);
     let (from, to) = if way { ("this host", "the other host") } else { ("the other host", "this host") };
     asked(info, got.as_ref())
+        .or_else(|| cap::of(record).map(|cap| cap.limit()))
         .or_else(|| udp_loss(info, &streams, way, got.as_ref()))
         .or_else(|| one_cpu(record, info, way))
         .or_else(|| held(info, sent.as_ref(), from, to))

@@ -250,6 +250,10 @@ fn advised(change: impl FnOnce(&mut NetworkInfo)) -> Record {
 }
 
 const CASES: &[assay_testkit::rules::Case] = &[
+    ("R41", |fires| {
+        let record = assay_testkit::rules::capped("tcp_throughput_bits_per_s", fires);
+        KIND.complete(record, &sent(|_, _, _| ()))
+    }),
     ("N1", |fires| advised(|info| info.is_loopback = fires)),
     ("N2", |fires| advised(|info| info.elapsed_s = if fires { 4.9 } else { 5.0 })),
     ("N3", |fires| {

@@ -1,14 +1,13 @@
 //! What follows from a redo test, in plain words.
 
-use super::cap::{FALL_RATIO, LEVEL_SECONDS, MADE_UP_SECONDS, STILL_RATIO};
 use super::demand::{self, CARRIED, FILE_OF_ZEROS, NO_REDO, carried, file_of_zeros, no_redo};
-use super::info::{Cap, RedoInfo};
+use super::info::RedoInfo;
 use crate::rules;
-use assay_measure::cpu;
 use assay_measure::record::{Advice, Record};
 use assay_measure::rule::{Judges, Rule};
 use assay_measure::section::number;
-use assay_measure::units::{fixed, many, size, thousands};
+use assay_measure::units::{fixed, many, thousands};
+use assay_measure::{cap, cpu};
 
 /// The rules with what judges them, in the order in which findings are read.
 pub(super) const RULES: &Judges<RedoInfo> = &[
@@ -20,7 +19,7 @@ pub(super) const RULES: &Judges<RedoInfo> = &[
     (SEVERAL_UNDER_WAY, several_under_way),
     (BACKLOG, backlog),
     (DISTURBED, |record, _| rules::disturbed(&DISTURBED, record)),
-    (CAP, cap),
+    (cap::RULE, |record, _| cap::judge(record)),
     (DISTANCE, distance),
     (SESSION, session),
     (SUMS, sums),
@@ -125,47 +124,6 @@ fn backlog(_: &Record, info: &RedoInfo) -> Option<Advice> {
 }
 
 const DISTURBED: Rule = rules::of_other_load("RT13", cpu::disturbs, "Latencies include waiting for a CPU.");
-
-/// The cap in a sentence.
-pub(super) fn cap_text(info: &RedoInfo, cap: &Cap) -> String {
-    format!(
-        "It looks like an IOPS cap of {}/s starting at second {}: before it there were {} messages/s, and every second \
-         since is within {} % of the same count. With messages of {} this is {} MB/s.",
-        fixed(cap.per_s, 0),
-        fixed(cap.at_s, 0),
-        fixed(cap.before_per_s, 0),
-        fixed(cap.spread_pct.max(0.1), 1),
-        size(info.length_bytes),
-        fixed(cap.per_s * (info.length_bytes + 12) as f64 / 1e6, 1)
-    )
-}
-
-/// A test has to see the cap for so long, s.
-const SEEN_S: f64 = 10.0;
-
-const CAP: Rule = Rule {
-    id: "RT1",
-    title: "An IOPS cap",
-    changes_figures: false,
-    fires_when: || {
-        format!(
-            "The messages per second fall by at least {} %; of the {LEVEL_SECONDS} or more seconds after the last such fall all but one in ten lie within {} % of their median, or make up within {MADE_UP_SECONDS} s for messages that they lack; and this median is as far below the mean of all seconds before; always high",
-            100.0 * FALL_RATIO,
-            100.0 * STILL_RATIO
-        )
-    },
-    why: "Exhausted burst credits, a volume's limit and an array's policy look like this; a disk or a network does not.",
-    what_to_do: "Raise the limit, or plan with the rate after the fall.",
-    cannot_judge_when: "The test is too short for levels: then the rule is silent.",
-    source: "Decided here.",
-};
-
-fn cap(_: &Record, info: &RedoInfo) -> Option<Advice> {
-    let cap = info.cap.as_ref()?;
-    let shorter = fixed(cap.at_s + SEEN_S, 0);
-    let text = format!("{} A test shorter than {shorter} s does not show it.", cap_text(info, cap));
-    Some(CAP.explain(true, text, &[("cap_per_s", cap.per_s), ("at_s", cap.at_s)]))
-}
 
 /// SYNC transport works best below this round trip, us; beyond twice it ASYNC or a near relay does better.
 const SYNC_RTT_US: f64 = 5_000.0;

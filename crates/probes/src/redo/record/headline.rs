@@ -1,10 +1,10 @@
 //! The headline of a redo test: what a commit waits for, and where.
 
 use super::info::{RedoInfo, StandbyInfo};
-use assay_measure::cpu;
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, beside, rerun_command};
 use assay_measure::record::{Figure, Record};
 use assay_measure::units::{fixed, size, thousands};
+use assay_measure::{cap, cpu};
 
 /// The headline of a test.
 pub(super) fn of(record: &Record, info: &RedoInfo) -> Headline {
@@ -163,15 +163,13 @@ fn mean(figure: &Figure) -> f64 {
 
 /// The cap first, then the host, then the largest part of a message's time.
 fn limit(record: &Record, info: &RedoInfo) -> Limit {
-    if let Some(cap) = &info.cap {
+    if let Some(cap) = cap::of(record) {
         let where_from = match info.write.as_str() {
             "" | "none" => "the link to the standby",
             _ => "the standby's volume",
         };
-        return Limit::new(
-            format!("a cap of {} messages/s, most likely of {where_from}", thousands(cap.per_s.round() as u64)),
-            super::advice::cap_text(info, cap),
-        );
+        let limit = cap.limit();
+        return Limit { what: format!("{}, most likely of {where_from}", limit.what), ..limit };
     }
     if info.mode == "async" {
         let rate = |one: &&StandbyInfo| mean(&one.per_s);

@@ -249,12 +249,8 @@ pub(crate) struct TcpRow {
 pub(crate) struct Cap {
     /// Messages per second from then on.
     pub per_s: f64,
-    /// Until then.
-    pub before_per_s: f64,
     /// When, s after the start.
     pub at_s: f64,
-    /// Half the range of the seconds since, % of their mean.
-    pub spread_pct: f64,
 }
 
 /// A message that took long.

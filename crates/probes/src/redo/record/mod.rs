@@ -1,7 +1,6 @@
 //! The record of a redo test: from readings to figures and their reports.
 
 mod advice;
-mod cap;
 mod charts;
 mod compat;
 mod demand;
@@ -19,6 +18,7 @@ use super::quorum::Rule;
 use super::reading::{Readings, Second, StandbyReading};
 use super::wire::{Found, Ready};
 use assay_block::socket::TcpInfo;
+use assay_measure::cap;
 use assay_measure::histogram::Histogram;
 use assay_measure::kind::{Finding, OwnKind, TestConditions};
 use assay_measure::plain::slug;
@@ -26,7 +26,7 @@ use assay_measure::record::{Figure, Latency, Record, Series};
 use assay_measure::snapshot::{RunData, Verdict};
 use std::net::{IpAddr, SocketAddr};
 
-use info::{ModeRow, RedoInfo, RuleRow, SecondRow, StandbyInfo, TcpRow, WorstRow};
+use info::{Cap, ModeRow, RedoInfo, RuleRow, SecondRow, StandbyInfo, TcpRow, WorstRow};
 
 const NOT_TOLD: &str = "the kernel does not report it";
 const LOST: &str = "the standby was lost before it reported";
@@ -98,7 +98,7 @@ fn us(ns: u64) -> f64 {
 
 /// Builds the record of a test.
 pub(super) fn build(run: &RunData, readings: &Readings) -> Record {
-    let info = info(readings);
+    let mut info = info(readings);
     let mut run = run.clone();
     run.sessions = info.connections_count;
     run.begin.host.clone_from(&readings.host.0);
@@ -122,6 +122,7 @@ pub(super) fn build(run: &RunData, readings: &Readings) -> Record {
     record.interval.whole_run_s = seconds(run.end.at_ns);
     record.interval.ops_count = Figure::Count(info.messages_count);
     record.series = series(&info);
+    info.cap = cap::of(&record).map(|cap| Cap { per_s: cap.level.per_s, at_s: cap.begins_s.1 });
     let whole = whole_seconds(&info);
     let ends: Vec<f64> = (1..=whole.len()).map(|second| second as f64).collect();
     record.checks.steadiness = assay_awr::record::steadiness_of(&ends, &whole);
@@ -227,7 +228,6 @@ fn info(readings: &Readings) -> RedoInfo {
     let group = |bytes: Option<f64>| Figure::known(bytes, "too few messages of several commits");
     RedoInfo {
         ready_clock_s: readings.clock_s,
-        cap: cap::find(&rows, elapsed_s),
         messages_count: rows.iter().map(|row| row.messages_count).sum(),
         seconds: rows,
         sent_count: stream.sent,

@@ -1,5 +1,5 @@
 use super::compat;
-use super::info::{Cap, RedoInfo, SecondRow, StandbyInfo};
+use super::info::{RedoInfo, SecondRow, StandbyInfo};
 use super::{KIND, integrity, is_here, merge};
 use crate::redo::wire::Found;
 use assay_measure::kind::Kind;
@@ -230,10 +230,7 @@ fn a_standby_on_loopback_is_this_host_whatever_its_notation_and_no_other_is() {
 }
 
 const CASES: &[assay_testkit::rules::Case] = &[
-    ("RT1", |fires| {
-        let cap = Cap { per_s: 1000.0, before_per_s: 3000.0, at_s: 20.0, spread_pct: 0.5 };
-        advised(|info| info.cap = fires.then_some(cap))
-    }),
+    ("R41", |fires| KIND.complete(assay_testkit::rules::capped("redo_transport_per_s", fires), &RedoInfo::default())),
     ("RT2", |fires| advised(|info| info.standbys[0].min_rtt_us = Figure::decimal(if fires { 5000.0 } else { 4999.0 }))),
     ("RT3", |fires| {
         advised(|info| {
