@@ -86,6 +86,8 @@ fn told(line: &HeadlineLine) -> Vec<String> {
 fn the_time_goes_to_the_cpu_and_the_three_dearest_waits() {
     let lock = wait("enq: TM - contention", "Application", 20.0);
     let small = wait("latch free", "Concurrency", 2.0);
+    let least = super::time::line(&waiting(99.6, vec![wait("log file sync", "Commit", 0.5)]));
+    assert_eq!(told(&least), ["100 % on a CPU or waiting for one"], "what is rounded away is not told as 0");
     let idle = wait("SQL*Net message from client", "Idle", 300.0);
     let log = wait("log file sync", "Commit", 60.0);
     let read = wait("db file sequential read", "User I/O", 5.06);
@@ -129,7 +131,8 @@ fn the_waits_of_a_class_that_an_import_does_not_print_are_told_as_its_others() {
     let mut record = waiting(20.0, vec![wait("log file sync", "Commit", 10.0)]);
     record.import = Some(Default::default());
     let class = WaitClassRow { class: "Commit".to_owned(), db_time_pct: 60.0.into(), ..WaitClassRow::default() };
-    record.instance.wait_classes = vec![class];
+    let cpu = WaitClassRow { class: "DB CPU".to_owned(), ..class.clone() };
+    record.instance.wait_classes = vec![class, cpu];
     let all = told(&super::time::line(&record));
     assert_eq!(all[..2], ["50 % other waits of the class Commit", "20 % on a CPU"]);
     record.instance.wait_classes.clear();

@@ -38,10 +38,10 @@ pub(super) fn line(record: &Record) -> HeadlineLine {
     told.sort_by(|a, b| b.1.total_cmp(&a.1));
     // Rounded as what limits is, and the smallest less where that makes more than there is.
     let mut left = 100;
-    let told = told.iter().map(|(name, pct)| {
+    let told = told.iter().filter_map(|(name, pct)| {
         let whole = (pct.round() as u64).min(left);
         left -= whole;
-        HeadlineFigure::new(&Figure::Count(whole), &format!("% {name}"))
+        (whole > 0).then(|| HeadlineFigure::new(&Figure::Count(whole), &format!("% {name}")))
     });
     HeadlineLine::of(TITLE, told.collect(), "")
 }
@@ -51,7 +51,8 @@ pub(super) fn line(record: &Record) -> HeadlineLine {
 fn waits(record: &Record) -> Vec<(String, f64)> {
     let events = rules::foreground(record, |event| event.class != "Idle");
     let events = events.filter_map(|event| Some((event.name.clone(), event.db_time_pct.value()?)));
-    let classes = record.instance.wait_classes.iter().filter(|row| row.class != "Idle");
+    // The table of classes has the CPU beside the waits.
+    let classes = record.instance.wait_classes.iter().filter(|row| !["Idle", "DB CPU"].contains(&row.class.as_str()));
     let others = classes.map(|row| (format!("other waits of the class {}", row.class), beyond(record, &row.class)));
     let mut all: Vec<(String, f64)> = events.chain(others).collect();
     all.sort_by(|a, b| b.1.total_cmp(&a.1));

@@ -3,7 +3,7 @@
 use super::*;
 use assay_measure::cap;
 
-pub(super) const RULE: Rule = cap::RULE;
+pub(super) use cap::RULE;
 
 /// A limit that is known and reached needs no search.
 pub(super) fn judge(record: &Record) -> RuleResult {
