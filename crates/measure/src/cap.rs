@@ -18,6 +18,11 @@ const FALL_RATIO: f64 = 0.2;
 const STILL_RATIO: f64 = 0.01;
 /// Fewer seconds than [`LEVEL_SECONDS`], but so many, are enough where they lie within this part of their middle.
 const EXACT: (usize, f64) = (3, 0.002);
+/// A rate that comes again is the same to this part, in [`LEVEL_SECONDS`] and in so large a part of the level, while no second
+/// is much above it: what a busy host takes from the others says nothing against a cap.
+const AGAIN: (f64, f64) = (0.001, 0.4);
+/// Counts below are the same again by chance.
+const AGAIN_LEAST: f64 = 100.0;
 /// Seconds within this part are a level too where the device had room.
 const LEVEL_RATIO: f64 = 0.05;
 /// A device that is busy for less of the time has room, %.
@@ -46,15 +51,19 @@ pub const RULE: Rule = Rule {
     changes_figures: false,
     fires_when: || {
         format!(
-            "A rate per second falls by at least {} %, and of the {LEVEL_SECONDS} or more seconds after the last such fall \
-             all but one in ten lie within {} % of their median, or make up within {MADE_UP_SECONDS} s for what they lack \
-             ({} %: {} s are enough; a device that was busy for less than {IDLE_PCT} % of these seconds: {} %); or, without \
-             a fall, all of {HELD_SECONDS} or more seconds lie within {} % while requests wait above the device, and no \
-             rule on a known limit fires. High after a fall",
+            "A rate per second falls by at least {} %, and the seconds after the last such fall are a level: \
+             {LEVEL_SECONDS} or more, nine in ten within {} % of their median ({} % where the device was busy for less than \
+             {IDLE_PCT} % of them) or made up for within {MADE_UP_SECONDS} s; or {} or more within {} %; or \
+             {LEVEL_SECONDS} and {} % of them the same to {} %, and none more than {} % above. Without a fall: all of \
+             {HELD_SECONDS} or more seconds lie within {} % while requests wait above the device. R12, A5 and A6 come \
+             first; high after a fall",
             100.0 * FALL_RATIO,
             100.0 * STILL_RATIO,
-            100.0 * EXACT.1,
+            100.0 * LEVEL_RATIO,
             EXACT.0,
+            100.0 * EXACT.1,
+            100.0 * AGAIN.1,
+            100.0 * AGAIN.0,
             100.0 * LEVEL_RATIO,
             100.0 * HELD_RATIO,
         )
@@ -108,8 +117,8 @@ pub fn find(rates: &[f64], beside: &Beside) -> Option<Level> {
     let falls = segments((0, rates.len()), &mut split);
     let after = |(at, _): &(usize, f64)| {
         let before = mean(&rates[..(*at).max(1)]);
-        // The second of the change itself is partly one, partly the other.
-        let level = (*at..at + 2).find_map(|from| level(rates, beside, from))?;
+        // The second of the change itself is partly one, partly the other, and a cap lets some more through in its first one.
+        let level = (*at..at + 3).find_map(|from| level(rates, beside, from))?;
         (before - level.per_s >= FALL_RATIO * before).then_some(Level { before_per_s: Some(before), ..level })
     };
     falls.iter().rev().find_map(after).or_else(|| held(rates, beside))
@@ -124,8 +133,18 @@ fn level(rates: &[f64], beside: &Beside, from: usize) -> Option<Level> {
     let spread = spread(level, per_s);
     // One second in ten may be disturbed.
     let is_still = |ratio: f64| level.len() >= LEVEL_SECONDS && still(level, per_s, ratio) * 10 >= level.len() * 9;
-    let is_level = spread <= EXACT.1 || is_still(STILL_RATIO) || (idle_pct.is_some() && is_still(LEVEL_RATIO));
+    let is_level = spread <= EXACT.1
+        || comes_again(level, per_s)
+        || is_still(STILL_RATIO)
+        || (idle_pct.is_some() && is_still(LEVEL_RATIO));
     is_level.then_some(Level { per_s, before_per_s: None, from, spread_pct: 100.0 * spread, idle_pct })
+}
+
+/// Whether seconds come to the same rate again and again, and none to much more.
+fn comes_again(level: &[f64], per_s: f64) -> bool {
+    let same = level.iter().filter(|rate| (*rate - per_s).abs() <= AGAIN.0 * per_s).count();
+    let is_often = same >= LEVEL_SECONDS && same as f64 >= AGAIN.1 * level.len() as f64;
+    is_often && per_s >= AGAIN_LEAST && level.iter().all(|rate| *rate <= (1.0 + LEVEL_RATIO) * per_s)
 }
 
 /// A level from the first second on is one only where requests are seen to wait for it.
@@ -146,10 +165,11 @@ fn still(level: &[f64], middle: f64, ratio: f64) -> usize {
     let (mut still, mut at) = (0, 0);
     while let Some(rate) = level.get(at) {
         let off = (rate - middle) / middle;
-        let together = match off.abs() <= ratio {
-            true => Some(1),
+        let together = if off.abs() <= ratio {
+            Some(1)
+        } else {
             // What is given back comes in portions; a stall takes any part of a second.
-            false => made_up(&level[at..], middle).filter(|_| off <= LEVEL_RATIO),
+            made_up(&level[at..], middle).filter(|_| off <= LEVEL_RATIO)
         };
         still += together.unwrap_or(0);
         at += together.unwrap_or(1);

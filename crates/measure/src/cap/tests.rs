@@ -51,6 +51,26 @@ fn seconds_within_5_percent_are_a_cap_where_the_device_had_room() {
     assert_eq!(found_beside(&fell(&[2000.0, 1500.0, 2600.0, 1700.0, 2300.0]), 8.0), None);
 }
 
+/// Recorded: 28,000 reads/s, a limit of 1,500 on the control group from the 11th second on, and others on the disk at the end.
+#[test]
+fn what_others_take_from_some_seconds_says_nothing_against_a_cap() {
+    let recorded = [
+        26_947.29, 29_631.92, 28_622.63, 27_390.12, 28_472.06, 27_667.61, 27_518.07, 28_978.47, 24_227.84, 31_903.69,
+        20_721.46, 2013.95, 1500.075, 1499.847, 1500.087, 1459.064, 1540.853, 1189.091, 1515.034, 1500.024, 1499.985,
+        1362.024, 398.9729, 1098.044,
+    ];
+    let cap = find(&recorded, &Beside::default()).expect("a cap");
+    assert!((cap.per_s - 1500.0).abs() < 1.0 && cap.from == 12, "{cap:?}");
+    // Half as many the same, and a second far above.
+    let apart = |at: usize, rate: f64| {
+        let mut rates = recorded;
+        rates[at] = rate;
+        find(&rates, &Beside::default())
+    };
+    assert_eq!(apart(13, 1540.0), None);
+    assert_eq!(apart(22, 1600.0), None);
+}
+
 #[test]
 fn three_seconds_are_enough_where_they_are_the_same() {
     let rates = [2.294, 2.499, 2.495, 2.719, 2.613, 2.569, 2.5, 2.618, 1.176, 1.176, 1.175];
