@@ -1,13 +1,13 @@
 //! The product of a command that makes a record: the record in the format that was asked for.
 
 use crate::before;
-use crate::cli::format::ANSWER;
+use crate::cli::format::{ANSWER, FULL, HTML, JSON};
 use crate::exit::{Code, Failure};
-use crate::rundir::{RECORD, REPORT, REPORT_HTML};
+use crate::rundir::{self, RECORD, REPORT, REPORT_HTML};
 use crate::{stored, ui};
 use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
-use assay_report::answer::Context;
+use assay_report::answer::{Context, Screen};
 use assay_report::formats::{Format, FormatError, Input};
 use assay_report::kinds;
 use std::path::Path;
@@ -23,12 +23,38 @@ pub(crate) fn product(record: &Record, format: &Format, place: &Path) -> Result<
             run: shell_word(&place.display().to_string()),
             files: vec![REPORT.to_owned(), REPORT_HTML.to_owned()],
             previous: before::previous(record, place),
-            is_coloured: ui::is_watched() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
-            columns: ui::columns(),
+            screen: ui::screen(),
         };
     }
     let text = written(format, &input, place)?;
     if is_answer { ui::terminal(&text) } else { ui::product(&text) }
+}
+
+/// Delivers what is above records: in the format asked for, to a file or to standard output. A file without a format gets
+/// all there is, as its name ends, and the answer is printed.
+pub(crate) fn deliver(
+    what: &str,
+    format: Option<&'static str>,
+    output: Option<&Path>,
+    face: impl Fn(&'static str, Screen) -> Result<String, Failure>,
+) -> Result<(), Failure> {
+    if let Some(path) = output {
+        let whole = match path.extension().and_then(|ending| ending.to_str()) {
+            Some("html" | "htm") => HTML,
+            Some("json") => JSON,
+            _ => FULL,
+        };
+        rundir::write_file(path, &face(format.unwrap_or(whole), Screen::default())?)?;
+    }
+    match (format, output) {
+        (None | Some(ANSWER), None) | (None, Some(_)) => ui::terminal(&face(ANSWER, ui::screen())?)?,
+        (Some(format), None) => ui::product(&face(format, Screen::default())?)?,
+        (Some(_), Some(_)) => {}
+    }
+    if let Some(path) = output {
+        ui::say(&format!("{what}: {}", path.display()));
+    }
+    Ok(())
 }
 
 /// What a format makes of the record, or the repeats, in a directory.

@@ -3,10 +3,13 @@
 use crate::exit::{Code, Failure};
 use assay_measure::config::Problem;
 use assay_measure::plain::plain;
+use assay_report::answer::Screen;
 use assay_run::left;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::PIPE_BUF;
+use rustix::termios::Winsize;
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -55,10 +58,19 @@ pub(crate) fn is_watched() -> bool {
     LOG.get().is_none() && io::stdout().is_terminal()
 }
 
-/// Columns of the terminal that somebody looks at.
-pub(crate) fn columns() -> Option<usize> {
-    let size = rustix::termios::tcgetwinsize(io::stdout()).ok().filter(|size| size.ws_col > 0 && is_watched());
-    size.map(|size| size.ws_col.into())
+/// What an answer is shown on; no terminal where nobody looks at it.
+pub(crate) fn screen() -> Screen {
+    if !is_watched() {
+        return Screen::default();
+    }
+    let is_set = |name: &str, wanted: fn(&OsStr) -> bool| std::env::var_os(name).is_some_and(|value| wanted(&value));
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
+    let of = |length: fn(Winsize) -> u16| size.map(length).filter(|length| *length > 0).map(usize::from);
+    Screen {
+        is_coloured: !is_set("NO_COLOR", |value| !value.is_empty()) && !is_set("TERM", |term| term == "dumb"),
+        columns: of(|size| size.ws_col),
+        rows: of(|size| size.ws_row),
+    }
 }
 
 /// Whether nothing is said but what [`PASS`] lets through.

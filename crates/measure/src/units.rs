@@ -78,12 +78,52 @@ pub fn six(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// A value for a sentence, as [`six`] with its unit: `553.9/s` of `1/s`, `89.6 us`.
+/// Units whose large values read better in another one: from which value on, what a value is divided by, and the other unit.
+const READABLE: [(&str, f64, f64, &str); 13] = [
+    ("ns", 1e9, 1e9, "s"),
+    ("ns", 1e7, 1e6, "ms"),
+    ("ns", 1e4, 1e3, "us"),
+    ("us", 1e6, 1e6, "s"),
+    ("us", 1e4, 1e3, "ms"),
+    ("ms", 1e4, 1e3, "s"),
+    ("bits/s", 1e9, 1e9, "Gbit/s"),
+    ("bits/s", 1e6, 1e6, "Mbit/s"),
+    ("bytes/s", 1e9, 1e9, "GB/s"),
+    ("bytes/s", 1e6, 1e6, "MB/s"),
+    ("bytes", TIB as f64, TIB as f64, "TiB"),
+    ("bytes", GIB as f64, GIB as f64, "GiB"),
+    ("bytes", MIB as f64, MIB as f64, "MiB"),
+];
+
+/// How a figure is told in a sentence: what its value is divided by, and the words behind it, which begin with its unit.
+/// 1,535,115 `us per operation` is 1.54 `s per operation`. Rates go by powers of ten, sizes by powers of two, as everywhere.
+#[must_use]
+pub fn readable(value: f64, words: &str) -> (f64, String) {
+    let unit = words.split([' ', ',']).next().unwrap_or_default();
+    let mut larger = READABLE.iter();
+    match larger.find(|(of, least, ..)| *of == unit && value.abs() >= *least) {
+        Some((_, _, factor, other)) => (*factor, words.replacen(unit, other, 1)),
+        None => (1.0, words.to_owned()),
+    }
+}
+
+/// A value for a sentence with so many decimals, in the unit that reads best: `144 us`, `24.3 ms` of `us`.
+#[must_use]
+pub fn told(value: f64, unit: &str, decimals: usize) -> String {
+    let (factor, unit) = readable(value, unit);
+    let number = if factor == 1.0 { fixed(value, decimals) } else { short(value / factor) };
+    format!("{number} {unit}")
+}
+
+/// A value for a sentence, as [`six`] in the unit that reads best: `553.9/s` of `1/s`, `89.6 us`, `1.5 s` of `us`.
 #[must_use]
 pub fn with_unit(value: f64, unit: &str) -> String {
     match unit.strip_prefix('1').filter(|per| per.starts_with('/')) {
         Some(per) => format!("{}{per}", six(value)),
-        None => format!("{} {unit}", six(value)).trim_end().to_owned(),
+        None => {
+            let (factor, unit) = readable(value, unit);
+            format!("{} {unit}", six(value / factor)).trim_end().to_owned()
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The command line of `compare`.
 
-use super::format::{self, HTML, JSON, TEXT};
+use super::format::{self, ANSWER, FULL, HTML, JSON};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ pub(crate) struct CompareArgs {
     /// verdict
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) allow: Vec<String>,
-    /// Also list the conditions that are the same; a page folds them
+    /// Print the whole comparison and list the conditions that are the same too; a page folds them
     #[arg(long)]
     pub(crate) same: bool,
     /// Your prices, a dated TOML file such as `assay cost --example` prints: adds cost to the figures
@@ -34,10 +34,11 @@ pub(crate) struct CompareArgs {
     /// The platform of all groups, or repeated: of each group in order [default: by label or host]
     #[arg(long, value_name = "NAME", requires = "cost")]
     pub(crate) platform: Vec<String>,
-    /// Form of the comparison
-    #[arg(long, value_parser = format::of_others(&[TEXT, JSON, HTML]), default_value = TEXT)]
-    pub(crate) format: &'static str,
-    /// Write to a file instead of standard output
+    /// Form of the comparison [default: answer]
+    #[arg(long, value_parser = format::of_others(&[ANSWER, FULL, JSON, HTML]))]
+    pub(crate) format: Option<&'static str>,
+    /// Write it to a file instead of standard output; without --format the whole comparison, as a page if the name ends
+    /// in .html, as JSON if in .json, else as text, and the answer to standard output
     #[arg(short = 'o', long = "output", value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 }

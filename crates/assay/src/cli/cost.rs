@@ -1,6 +1,6 @@
 //! `cost` at the command line.
 
-use super::format::{self, JSON, TEXT};
+use super::format::{self, ANSWER, FULL, HTML, JSON};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -19,9 +19,13 @@ pub(crate) struct CostArgs {
     /// Where to look up ids
     #[arg(long, value_name = "DIR", default_value = "assay-runs")]
     pub(crate) dir: PathBuf,
-    /// Output format
-    #[arg(long, value_parser = format::of_others(&[TEXT, JSON]), default_value = TEXT)]
-    pub(crate) format: &'static str,
+    /// Output format [default: answer]
+    #[arg(long, value_parser = format::of_others(&[ANSWER, FULL, JSON, HTML]))]
+    pub(crate) format: Option<&'static str>,
+    /// Write it to a file instead of standard output; without --format the whole cost, as a page if the name ends in
+    /// .html, as JSON if in .json, else as text, and the answer to standard output
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
     /// Print a commented price file to start from
     #[arg(long, conflicts_with_all = ["runs", "prices", "platform"])]
     pub(crate) example: bool,

@@ -21,16 +21,23 @@ pub(crate) fn of_record() -> impl TypedValueParser<Value = &'static Format> {
 pub(crate) fn of_others(names: &'static [&'static str]) -> impl TypedValueParser<Value = &'static str> {
     let value = |name: &&'static str| {
         let kind = find(name).map(|format| format.media_type);
-        PossibleValue::new(*name).help(match kind {
-            Some("application/json") => "For programs",
-            Some("text/csv") => "For spreadsheets",
-            Some("text/html") => "For a browser",
-            Some(_) => "For people",
-            None => "A file with the same settings that assay can read",
-        })
+        let value = PossibleValue::new(*name).help(match (*name, kind) {
+            (ANSWER, _) => "The answer, on one screen",
+            (FULL, _) => "All there is to say",
+            (_, Some("application/json")) => "For programs",
+            (_, Some("text/csv")) => "For spreadsheets",
+            (_, Some("text/html")) => "For a browser",
+            (_, Some(_)) => "For people",
+            (_, None) => "A file with the same settings that assay can read",
+        });
+        // Where there are an answer and the whole, the whole has its other name too.
+        if *name == FULL { value.alias(TEXT) } else { value }
     };
     let parser = PossibleValuesParser::new(names.iter().map(value).collect::<Vec<_>>());
-    parser.map(move |given| names.iter().copied().find(|name| *name == given).unwrap_or_default())
+    parser.map(move |given| {
+        let named = |name: &&str| *name == given || (*name == FULL && given == TEXT);
+        names.iter().copied().find(named).unwrap_or_default()
+    })
 }
 
 /// Whether a format is for programs: its plan and its errors are JSON too.

@@ -2,11 +2,12 @@
 
 use super::runs::records_of;
 use crate::cli::CompareArgs;
-use crate::cli::format::{HTML, JSON};
+use crate::cli::format::{ANSWER, FULL, HTML, JSON};
 use crate::exit::{Code, Failure};
 use crate::stored;
-use crate::{plan_text, rundir, ui};
+use crate::{answer, plan_text, ui};
 use assay_measure::record::Record;
+use assay_report::answer::Screen;
 use assay_report::compare::{self, Comparison, Gate, GateOutcome, Options, RunGroup};
 use assay_report::cost::{self, Cost};
 use assay_report::html::{self, Assets};
@@ -16,7 +17,10 @@ use std::path::{Path, PathBuf};
 pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
     let gates = gates(&args.fail_if)?;
     let comparison = comparison(args, &gates)?;
-    deliver(args.output.as_deref(), &face(args, &comparison))?;
+    let output = args.output.as_deref();
+    // An answer lists no conditions.
+    let format = args.format.or((args.same && output.is_none()).then_some(FULL));
+    answer::deliver("comparison", format, output, |format, screen| Ok(face(args, &comparison, format, screen)))?;
     for pair in comparison.pairs.iter().filter(|p| !p.shared_runs.is_empty()) {
         ui::say(&format!(
             "notice: {} is in both {} and {}: no gate is judged",
@@ -54,9 +58,10 @@ pub(super) fn comparison(args: &CompareArgs, gates: &[Gate]) -> Result<Compariso
     Ok(comparison)
 }
 
-/// The format that was asked for.
-pub(super) fn face(args: &CompareArgs, comparison: &Comparison) -> String {
-    match args.format {
+/// The comparison in a format, its answer as it is shown on a screen.
+pub(super) fn face(args: &CompareArgs, comparison: &Comparison, format: &str, screen: Screen) -> String {
+    match format {
+        ANSWER => compare::answer(comparison, screen).text(),
         JSON => plan_text::pretty(comparison),
         HTML => html::comparison(comparison, &Assets::Embedded),
         _ => compare::render(comparison, args.same),
@@ -148,17 +153,6 @@ impl Side {
 
     fn group(&self) -> RunGroup<'_> {
         RunGroup { name: self.name.clone(), records: self.records.iter().collect() }
-    }
-}
-
-fn deliver(output: Option<&Path>, text: &str) -> Result<(), Failure> {
-    match output {
-        None => ui::product(text),
-        Some(path) => {
-            rundir::write_file(path, text)?;
-            ui::say(&format!("comparison: {}", path.display()));
-            Ok(())
-        }
     }
 }
 

@@ -1,13 +1,15 @@
 //! `cost`: what runs and their platforms cost by the user's own prices.
 
 use super::runs::records_of;
+use crate::answer;
 use crate::cli::CostArgs;
-use crate::cli::format::JSON;
+use crate::cli::format::{ANSWER, HTML, JSON};
 use crate::exit::{Code, Failure};
 use crate::stored;
 use crate::ui;
 use assay_measure::record::Record;
 use assay_report::cost::{self, Cost, Prices};
+use assay_report::html::{self, Assets};
 use assay_run::bounded;
 use std::path::Path;
 
@@ -22,11 +24,14 @@ pub(super) fn cost(args: &CostArgs) -> Result<Code, Failure> {
     let prices = read_prices(path)?;
     let costs = if args.runs.is_empty() { alone(&prices, &args.platform)? } else { of_runs(&prices, args)? };
     let costs: Vec<&Cost> = costs.iter().collect();
-    let text = match args.format {
-        JSON => cost::json(&costs).map_err(|error| Failure::new(Code::Bug, format!("cost: {error}")))?,
-        _ => cost::render(&costs),
-    };
-    ui::product(&text)?;
+    answer::deliver("cost", args.format, args.output.as_deref(), |format, screen| {
+        Ok(match format {
+            ANSWER => cost::answer(&costs, screen).text(),
+            JSON => cost::json(&costs).map_err(|error| Failure::new(Code::Bug, format!("cost: {error}")))?,
+            HTML => html::cost(&costs, &Assets::Embedded),
+            _ => cost::render(&costs),
+        })
+    })?;
     Ok(Code::Good)
 }
 

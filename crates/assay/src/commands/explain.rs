@@ -54,7 +54,9 @@ fn answer(first: String, said: Vec<(&'static str, String)>) -> Answer {
     let said = said.into_iter().filter(|(_, text)| !text.is_empty());
     let said = said.map(|(title, text)| Said { title, text, ..Said::default() });
     let mut answer = Answer::default();
-    (answer.first, answer.said, answer.columns) = (first, said.collect(), crate::ui::columns());
+    (answer.first, answer.said) = (first, said.collect());
+    // Several are printed below each other, without colours.
+    answer.screen.columns = crate::ui::screen().columns;
     answer
 }
 

@@ -9,6 +9,7 @@ use crate::rundir::{self, RECORD, REPEAT};
 use crate::stored;
 use crate::{html, plan_text, ui};
 use assay_measure::record::Record;
+use assay_report::answer::{Context, Screen};
 use assay_report::compare::Repeats;
 use assay_report::cost::{self, Cost};
 use assay_report::formats::{Format, Input};
@@ -16,16 +17,16 @@ use assay_report::html::Assets;
 use std::path::{Path, PathBuf};
 
 pub(super) fn report(args: &ReportArgs) -> Result<Code, Failure> {
-    let text = rendered(args)?;
     match &args.output {
-        Some(path) => rundir::write_file(path, &text)?,
-        None => ui::product(&text)?,
+        Some(path) => rundir::write_file(path, &rendered(args, Screen::default())?)?,
+        None if args.format.name == ANSWER => ui::terminal(&rendered(args, ui::screen())?)?,
+        None => ui::product(&rendered(args, Screen::default())?)?,
     }
     Ok(Code::Good)
 }
 
-/// The format that was asked for.
-pub(super) fn rendered(args: &ReportArgs) -> Result<String, Failure> {
+/// The format that was asked for, an answer as it is shown on a screen.
+pub(super) fn rendered(args: &ReportArgs, screen: Screen) -> Result<String, Failure> {
     if (args.cost.is_some() || args.platform.is_some()) && args.format.name != ANSWER {
         return Err(Failure::usage(
             "--prices and --platform need --format answer; `assay cost RUN --prices FILE` prints the whole cost",
@@ -50,7 +51,8 @@ pub(super) fn rendered(args: &ReportArgs) -> Result<String, Failure> {
     };
     let cost = args.cost.as_ref().map(|prices| priced(prices, args.platform.as_deref(), &records)).transpose()?;
     let below = || below(first, dir);
-    let input = Input { below: &below, cost, assets, ..Input::of(&records) };
+    let context = Context { screen, ..Context::default() };
+    let input = Input { below: &below, cost, assets, context, ..Input::of(&records) };
     written(args.format, &input, dir)
 }
 

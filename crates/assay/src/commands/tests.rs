@@ -2,10 +2,12 @@
 //! this process. A face that changes on purpose is written anew (`INSTA_UPDATE=always`) and looked at as a difference.
 
 use super::{compare, cost, report};
+use crate::cli::format::ANSWER;
 use crate::cli::{Cli, Command};
 use crate::registry;
 use crate::rundir::RECORD;
 use assay_measure::plain::plain;
+use assay_report::answer::Screen;
 use clap::Parser;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -90,8 +92,11 @@ fn made(words: &[&str]) -> Result<String, String> {
     let dir = format!("{}/", frozen().display());
     let words = ["assay"].iter().chain(words).copied().chain(["--dir", &dir]);
     let made = match Cli::try_parse_from(words).expect("a command line").command {
-        Command::Report(args) => report::rendered(&args),
-        Command::Compare(args) => compare::comparison(&args, &[]).map(|made| compare::face(&args, &made)),
+        Command::Report(args) => report::rendered(&args, Screen::default()),
+        Command::Compare(args) => {
+            let made = compare::comparison(&args, &[]);
+            made.map(|made| compare::face(&args, &made, args.format.unwrap_or(ANSWER), Screen::default()))
+        }
         Command::Cost(args) => {
             let prices = assay_report::cost::parse("prices.toml", assay_report::cost::EXAMPLE).expect("an example");
             let costs = cost::of_runs(&prices, &args);
@@ -204,7 +209,7 @@ fn comparisons_look_as_frozen() {
         ("kinds", ["io-steady", "sync"]),
         ("imports", ["import-awr-11_2-txt", "import-awr-19c-txt"]),
     ] {
-        for format in ["text", "json", "html"] {
+        for format in ["answer", "text", "json", "html"] {
             let text = match made(&["compare", runs[0], runs[1], "--format", format]) {
                 Ok(page) if format == "html" => visible(&page),
                 // Half a megabyte each, and no figure that the page does not show.

@@ -14,7 +14,7 @@ fn the_example_is_a_price_file_that_works() {
     fs::write(place.path("prices.toml"), &example.out).expect("written");
     let done = place.assay(&["cost", "--prices", "prices.toml"]).code(0);
     assert_eq!(done.err, "");
-    for part in ["cloud A: no run", "our own server: no run", "Break-even after", "5,622.64"] {
+    for part in ["cloud A, no run", "our own server, no run", "Break-even after", "5,622.64"] {
         assert!(done.out.contains(part), "{part}: {}", done.out);
     }
     let one = place.assay(&["cost", "--prices", "prices.toml", "--platform", "cloud A"]).code(0);
@@ -30,7 +30,10 @@ fn runs_are_priced_by_their_platform_and_compared() {
         let args = [&["cost", "one", "one", "--prices", "prices.toml"], more].concat();
         place.assay(&args)
     };
-    let done = cost(&["--platform", "box", "--platform", "cloud"]).code(0);
+    let answer = cost(&["--platform", "box", "--platform", "cloud", "-o", "cost.html"]).code(0);
+    assert!(answer.out.starts_with("box costs less for what it delivers: EUR "), "{}", answer.out);
+    assert!(place.read("cost.html").starts_with("<!DOCTYPE html>"));
+    let done = cost(&["--platform", "box", "--platform", "cloud", "--format", "full"]).code(0);
     for part in ["box: run ", "cloud: run ", "per million operations", "box and cloud", "a projection, untested"] {
         assert!(done.out.contains(part), "{part}: {}", done.out);
     }

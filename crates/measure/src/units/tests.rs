@@ -279,3 +279,24 @@ proptest! {
         let _ = (parse_size_bytes(&text), parse_duration_ns(&text), shorten(&text, 7));
     }
 }
+
+#[test]
+fn a_figure_in_a_sentence_stands_in_the_unit_that_reads_best() {
+    let told = |value: f64, words: &str| {
+        let (factor, words) = readable(value, words);
+        format!("{} {words}", short(value / factor))
+    };
+    for (value, words, text) in [
+        (1_535_115.0, "us per operation", "1.54 s per operation"),
+        (48_210.0, "us p99", "48.2 ms p99"),
+        (9_999.0, "us", "9,999 us"),
+        (9_257_021_363.1, "bits/s", "9.26 Gbit/s"),
+        (25_325_268_992.0, "bytes", "23.6 GiB"),
+        (12_000.0, "bytes/s", "12,000 bytes/s"),
+        (2e9, "usual things", "2,000,000,000 usual things"),
+    ] {
+        assert_eq!(told(value, words), text);
+    }
+    assert_eq!(with_unit(1_500_000.0, "us"), "1.5 s");
+    assert_eq!([24_338.0, 144.3].map(|us| super::told(us, "us", 0)), ["24.3 ms", "144 us"]);
+}

@@ -3,7 +3,7 @@
 use assay_measure::kind::{Headline, HeadlineLine};
 use assay_measure::record::Figure;
 use assay_measure::statistics::median;
-use assay_measure::units::{fixed, short};
+use assay_measure::units::{fixed, readable, short};
 
 /// Every line of figures, with its title.
 pub(crate) fn rows(headlines: &[Headline]) -> Vec<(&'static str, String)> {
@@ -45,14 +45,27 @@ fn counted(value: f64) -> String {
     if value.fract() == 0.0 { fixed(value, 0) } else { short(value) }
 }
 
+/// A value with its unit, as it reads best.
+pub(super) fn one(value: f64, unit: &str, number: fn(f64) -> String) -> String {
+    let (factor, unit) = readable(value, unit);
+    format!("{} {unit}", scaled(factor, number)(value))
+}
+
+/// Writes values that are divided by a factor: such a one is no count any more.
+fn scaled(factor: f64, number: fn(f64) -> String) -> impl Fn(f64) -> String {
+    move |value| if factor == 1.0 { number(value) } else { short(value / factor) }
+}
+
 /// `5,996`, or of repeats `5,996 (5,812 to 6,104)`; what some repeat has not is not there.
 fn told(mut values: Vec<f64>, repeats: usize, unit: &str, number: fn(f64) -> String) -> Option<String> {
     values.sort_by(f64::total_cmp);
     let (least, most) = (values.first()?, values.last()?);
     let median = median(&values)?;
+    let (factor, words) = readable(median, unit);
+    let number_of = scaled(factor, number);
     Some(match repeats {
-        1 => format!("{} {unit}", number(median)),
+        1 => one(median, unit, number),
         _ if values.len() < repeats => return None,
-        _ => format!("{} {unit} ({} to {})", number(median), number(*least), number(*most)),
+        _ => format!("{} {words} ({} to {})", number_of(median), number_of(*least), number_of(*most)),
     })
 }

@@ -11,12 +11,13 @@ mod trust;
 mod tests;
 
 pub(crate) use page::Page;
+pub(crate) use trust::{TITLE as TRUST, clause};
 
 use crate::kinds;
 use assay_measure::facts::{self, FactKey};
-use assay_measure::kind::Headline;
-use assay_measure::record::{Advice, Figure, Record};
-use assay_measure::units::{fixed, short};
+use assay_measure::kind::{Headline, HeadlineFigure};
+use assay_measure::record::{Advice, Record};
+use assay_measure::units::{fixed, readable, short};
 use std::ops::RangeInclusive;
 
 /// Most lines of an answer.
@@ -55,15 +56,21 @@ impl Class {
         }
     }
 
-    /// Text in the colour for it, as a terminal takes it.
-    fn painted(self, text: &str) -> String {
+    /// Text in the colour for it, as a terminal takes it; what matters most is bold.
+    fn painted(self, text: &str, is_bold: bool) -> String {
         let colour = match self {
-            Self::Plain => return text.to_owned(),
-            Self::Good => 32,
-            Self::Doubtful => 33,
-            Self::Bad => 31,
+            Self::Plain => "",
+            Self::Good => "32",
+            Self::Doubtful => "33",
+            Self::Bad => "31",
         };
-        format!("\u{1b}[{colour}m{text}\u{1b}[0m")
+        let codes = match (is_bold, colour) {
+            (false, "") => return text.to_owned(),
+            (true, "") => "1".to_owned(),
+            (true, colour) => format!("1;{colour}"),
+            (false, colour) => colour.to_owned(),
+        };
+        format!("\u{1b}[{codes}m{text}\u{1b}[0m")
     }
 }
 
@@ -99,10 +106,19 @@ pub struct Context {
     pub files: Vec<String>,
     /// How it compares with the previous run of the same test, and whether that is good.
     pub previous: Option<(String, Class)>,
-    /// Whether titles have the colours of a terminal.
+    /// What it is shown on.
+    pub screen: Screen,
+}
+
+/// What an answer is shown on: by default no terminal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Screen {
+    /// Whether it has colours and bold letters.
     pub is_coloured: bool,
     /// Columns of the terminal, if it says so.
     pub columns: Option<usize>,
+    /// Rows of the terminal, if it says so.
+    pub rows: Option<usize>,
 }
 
 /// An answer.
@@ -116,9 +132,8 @@ pub struct Answer {
     pub said: Vec<Said>,
     /// The command that repeats the test; empty where it is not known.
     pub rerun_command: String,
-    is_coloured: bool,
-    /// Columns of the terminal, if it says so.
-    pub columns: Option<usize>,
+    /// What it is shown on.
+    pub screen: Screen,
 }
 
 /// The answer of a run, or of repeats of one run: then a figure is the median with its range.
@@ -147,8 +162,7 @@ pub fn of(records: &[&Record], context: &Context) -> Answer {
     }
     said.extend(next(&headlines[0]));
     Answer {
-        is_coloured: context.is_coloured,
-        columns: context.columns,
+        screen: context.screen,
         first: lead(records, first, &headlines),
         verbatim: headlines[0].verbatim.clone(),
         rerun_command: headlines[0].rerun_command.clone(),
@@ -159,14 +173,21 @@ pub fn of(records: &[&Record], context: &Context) -> Answer {
 impl Answer {
     /// An empty page as wide as what is said on it.
     pub(crate) fn page(&self) -> Page {
-        Page::new(self.columns.map_or(WIDTH, |columns| columns.clamp(*WIDTHS.start(), *WIDTHS.end())))
+        Page::new(self.screen.columns.map_or(WIDTH, |columns| columns.clamp(*WIDTHS.start(), *WIDTHS.end())))
     }
 
     /// As text of at most [`LINES`] lines, in the columns of the terminal.
     #[must_use]
     pub fn text(&self) -> String {
+        self.text_before("")
+    }
+
+    /// The same with more below it. Where that is more than the rows of the terminal, its first line is its last one again.
+    #[must_use]
+    pub(crate) fn text_before(&self, more: &str) -> String {
         let mut page = self.page();
         page.paragraph(&self.first);
+        let head: Vec<String> = page.lines().iter().map(|line| self.bold(line)).collect();
         page.line("");
         for line in &self.verbatim {
             page.verbatim(line);
@@ -178,25 +199,34 @@ impl Answer {
             if said.is_command { page.command(said.title, &said.text) } else { page.item(said.title, &said.text) }
         }
         let text = page.finish(LINES, "(cut here; see the report for the rest)");
-        if !self.is_coloured {
-            return text;
+        let mut lines = head.clone();
+        lines.extend(self.painted(text.lines().skip(head.len())));
+        lines.extend(more.lines().map(str::to_owned));
+        // The last row is the shell's.
+        if self.screen.rows.is_some_and(|rows| lines.len() >= rows) {
+            lines.push(String::new());
+            lines.extend(head);
         }
-        let mut classes = self.said.iter().filter(|said| !said.title.is_empty());
-        let mut wanted = classes.next();
-        let mut painted = String::with_capacity(text.len());
-        for line in text.lines() {
-            match wanted {
-                Some(said) if line.starts_with(said.title) => {
-                    let (title, rest) = line.split_at(said.title.len());
-                    painted.push_str(&said.class.painted(title));
-                    painted.push_str(rest);
-                    wanted = classes.next();
-                }
-                _ => painted.push_str(line),
-            }
-            painted.push('\n');
-        }
-        painted
+        lines.join("\n") + "\n"
+    }
+
+    fn bold(&self, line: &str) -> String {
+        Class::Plain.painted(line, self.screen.is_coloured)
+    }
+
+    /// Lines with their titles in the colours of their classes, and how far to trust the figures in bold letters.
+    fn painted<'a>(&self, lines: impl Iterator<Item = &'a str>) -> Vec<String> {
+        let mut titled = self.said.iter().filter(|said| self.screen.is_coloured && !said.title.is_empty()).peekable();
+        let paint = |line: &str| {
+            let Some(said) = titled.next_if(|said| line.starts_with(said.title)) else {
+                return line.to_owned();
+            };
+            let is_trust = said.title == trust::TITLE;
+            let to = line.find(':').filter(|_| is_trust).unwrap_or(said.title.len());
+            let (first, rest) = line.split_at(to);
+            format!("{}{rest}", said.class.painted(first, is_trust))
+        };
+        lines.map(paint).collect()
     }
 
     /// How far the figures can be trusted.
@@ -229,7 +259,7 @@ fn lead(records: &[&Record], record: &Record, headlines: &[Headline]) -> String 
     let main = headlines.first().and_then(|headline| {
         let mut told = headline.rows.iter().flat_map(|line| &line.told);
         let told = told.find(|told| told.value.value().is_some())?;
-        Some((told.value.clone(), format!("{} {}", figures::number_of(&told.value)(told.value.value()?), told.unit)))
+        Some((told.clone(), figures::one(told.value.value()?, &told.unit, figures::number_of(&told.value))))
     });
     let figure = match (records.len(), main, rows.first()) {
         (1, Some((value, text)), _) => format!(": {text}{}", interval(record, &value)),
@@ -252,11 +282,14 @@ pub fn place(record: &Record) -> &str {
     })
 }
 
-/// The 95 % interval of the metric that has this value.
-fn interval(record: &Record, value: &Figure) -> String {
-    let metric = record.metrics.iter().find(|metric| metric.value == *value);
+/// The 95 % interval of the metric that has this value, in the unit that the value is told in.
+fn interval(record: &Record, told: &HeadlineFigure) -> String {
+    let metric = record.metrics.iter().find(|metric| metric.value == told.value);
     let interval = metric.and_then(|metric| metric.interval);
-    interval.map_or_else(String::new, |(low, high)| format!(" (95 % interval {} to {})", short(low), short(high)))
+    let (factor, _) = readable(told.value.value().unwrap_or_default(), &told.unit);
+    interval.map_or_else(String::new, |(low, high)| {
+        format!(" (95 % interval {} to {})", short(low / factor), short(high / factor))
+    })
 }
 
 /// One paragraph.

@@ -18,6 +18,11 @@ impl Page {
         Self { lines: Vec::new(), columns }
     }
 
+    /// What stands on it.
+    pub(crate) fn lines(&self) -> &[String] {
+        &self.lines
+    }
+
     /// One line, shortened where it is too long.
     pub(crate) fn line(&mut self, text: &str) {
         // Plain words may be longer than what they stand for.

@@ -1,5 +1,5 @@
 use super::*;
-use assay_measure::record::{Advice, ServerInfo};
+use assay_measure::record::{Advice, Figure, ServerInfo};
 use proptest::prelude::*;
 
 fn run() -> Record {
@@ -76,7 +76,7 @@ fn the_answer_fits_one_screen_and_says_what_is_asked() {
 fn the_answer_is_as_wide_as_the_terminal_within_what_is_good_to_read() {
     let record = run();
     let widest = |columns| {
-        let text = of(&[&record], &Context { columns: Some(columns), ..Context::default() }).text();
+        let text = of(&[&record], &on(Screen { columns: Some(columns), ..Screen::default() })).text();
         text.lines().map(|line| line.chars().count()).max().unwrap_or(0)
     };
     let found = [20, 80, 97, 120, 300].map(widest);
@@ -88,10 +88,25 @@ fn the_answer_is_as_wide_as_the_terminal_within_what_is_good_to_read() {
 #[test]
 fn a_title_is_coloured_by_what_its_line_says() {
     let record = run();
-    let text = of(&[&record], &Context { is_coloured: true, ..Context::default() }).text();
-    assert!(text.contains("\u{1b}[32mTrust\u{1b}[0m"), "{text}");
+    let text = of(&[&record], &on(Screen { is_coloured: true, ..Screen::default() })).text();
+    assert!(text.contains("\u{1b}[1;32mTrust             good\u{1b}[0m: "), "{text}");
     assert!(text.contains("\u{1b}[32mSteadiness\u{1b}[0m"), "{text}");
-    assert_eq!(text.matches("\u{1b}[3").count(), text.matches("\u{1b}[0m").count());
+    assert!(text.starts_with("\u{1b}[1mslob on native"), "{text}");
+    assert_eq!(text.matches("\u{1b}[").count(), 2 * text.matches("\u{1b}[0m").count());
+}
+
+fn on(screen: Screen) -> Context {
+    Context { screen, ..Context::default() }
+}
+
+#[test]
+fn where_the_screen_is_short_the_headline_is_its_last_line_too() {
+    let record = run();
+    let shown = |rows| of(&[&record], &on(Screen { rows, ..Screen::default() })).text();
+    let (whole, lines) = (shown(None), shown(None).lines().count());
+    assert_eq!(shown(Some(lines + 1)), whole);
+    let head: Vec<&str> = whole.lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(shown(Some(lines)), format!("{whole}\n{}\n", head.join("\n")));
 }
 
 type Change = fn(&mut Record);

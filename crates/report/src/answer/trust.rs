@@ -7,7 +7,7 @@ use assay_measure::record::{Record, Truth};
 use assay_measure::units::{fixed, shorten, thousands};
 
 /// The title of the line.
-pub(super) const TITLE: &str = "Trust";
+pub(crate) const TITLE: &str = "Trust";
 /// A shorter window says what the platform can do, not what it does all day, s.
 const SHORT_S: f64 = 300.0;
 /// Most columns of a reason or a warning.
@@ -107,7 +107,7 @@ fn warnings(records: &[&Record]) -> Option<String> {
 }
 
 /// What of a text is at most `most` characters, up to the end of a sentence, else of a clause.
-pub(super) fn clause(text: &str, most: usize) -> String {
+pub(crate) fn clause(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();
     }

@@ -5,6 +5,7 @@
 //! seconds, values without seconds by their ratio alone; `docs/design/compare.md` says why. Reads records only.
 
 mod allowed;
+mod answer;
 mod charts;
 mod comparable;
 mod gate;
@@ -21,6 +22,7 @@ mod power;
 #[cfg(test)]
 mod tests;
 
+pub use answer::answer;
 pub(crate) use charts::charts;
 pub use comparable::{is_same, known};
 pub use gate::{Gate, GateError, GateOutcome, GateResult};
@@ -34,6 +36,7 @@ pub use sections::render;
 pub(crate) use sections::{runs_of, sections};
 
 use crate::cost::{self, Cost};
+use crate::kinds;
 use assay_measure::record::Metric;
 use assay_measure::record::metric::{Better, Counted, Group as Section};
 use assay_measure::record::{Advice, Figure, Record};
@@ -130,7 +133,21 @@ fn info((at, group): (usize, &RunGroup<'_>)) -> GroupInfo {
         elapsed_s: record.interval.elapsed_s.clone(),
         verdict: record.run.verdict.clone(),
     };
-    GroupInfo { letter: letter(at), name: group.name.clone(), runs: group.records.iter().map(card).collect() }
+    let mut findings: Vec<Advice> = Vec::new();
+    for advice in group.records.iter().flat_map(|record| &record.advice) {
+        // Of repeats the first that has it.
+        if !findings.iter().any(|known| known.id == advice.id) {
+            findings.push(advice.clone());
+        }
+    }
+    findings.sort_by_key(|advice| advice.severity != "high");
+    GroupInfo {
+        letter: letter(at),
+        name: group.name.clone(),
+        runs: group.records.iter().map(card).collect(),
+        limited_by: kinds::of(group.records[0]).headline(group.records[0]).limit.what,
+        findings,
+    }
 }
 
 /// Violated identities and runs that are not whole.
@@ -168,6 +185,7 @@ fn rows(figures: &[Figures<'_>], options: &Options) -> Vec<ComparedRow> {
     let mut found: Vec<(&Metric, &str)> =
         keys.into_iter().filter_map(|key| Some((figures.iter().find_map(|side| side.about(key))?, key))).collect();
     found.sort_by_key(|(metric, _)| metric.group);
+    let has_primary_tail = found.iter().any(|(metric, _)| metric.is_primary && metric.key.ends_with("_us_p99"));
     let row = |(metric, key): (&Metric, &str)| ComparedRow {
         key: key.to_owned(),
         name: match metric.scope.as_str() {
@@ -182,13 +200,27 @@ fn rows(figures: &[Figures<'_>], options: &Options) -> Vec<ComparedRow> {
             Better::Neither => "neither",
         }
         .to_owned(),
-        is_primary: metric.is_primary || options.declared.iter().any(|name| name == key),
+        is_primary: metric.is_primary
+            || is_declared_tail(metric, has_primary_tail)
+            || options.declared.iter().any(|name| name == key),
         is_counter: metric.counter.is_some(),
         layer: metric.layer.clone(),
         cells: figures.iter().map(|side| cell(side, key)).collect(),
         against: Vec::new(),
     };
     found.into_iter().map(row).collect()
+}
+
+/// How long nearly every operation takes at most is declared too: of operations, and of a probe's jobs where it has no such
+/// primary figure.
+fn is_declared_tail(metric: &Metric, has_primary_tail: bool) -> bool {
+    let is_p99 = metric.key.ends_with("_us_p99") && !metric.key.ends_with("_response_us_p99");
+    is_p99
+        && match metric.group {
+            Section::Operation => true,
+            Section::Storage => !has_primary_tail,
+            _ => false,
+        }
 }
 
 fn section(group: Section) -> &'static str {

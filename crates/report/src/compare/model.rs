@@ -42,6 +42,10 @@ pub struct GroupInfo {
     pub name: String,
     /// Its runs.
     pub runs: Vec<RunCard>,
+    /// What limited the first of them, in few words; empty where nothing shows a limit.
+    pub limited_by: String,
+    /// What the rules find in its runs, the weightiest first, each rule once.
+    pub findings: Vec<Advice>,
 }
 
 /// One run of a group, to be recognised by.

@@ -206,15 +206,18 @@ fn doubts(page: &mut Sections, comparison: &Comparison) {
 
 fn advice(page: &mut Sections, comparison: &Comparison) {
     page.judgement("Advice");
-    if comparison.advice.is_empty() {
-        page.line("No advice rule for several runs fired.");
+    let of_sides = verdict::findings(comparison);
+    if comparison.advice.is_empty() && of_sides.is_empty() {
+        page.line("No advice rule fired.");
     }
-    for found in &comparison.advice {
+    let of_all = comparison.advice.iter().map(|found| (Vec::new(), found));
+    for (sides, found) in of_all.chain(of_sides) {
         let weight = match found.severity.as_str() {
             "high" => Weight::Warning,
             _ => Weight::Plain,
         };
-        let lead = format!("{} {}: ", found.id, found.severity);
+        let sides = if sides.is_empty() { String::new() } else { format!("{}, ", sides.join(" and ")) };
+        let lead = format!("{sides}{} {}: ", found.id, found.severity);
         page.finding(weight, &lead, &found.text);
     }
 }

@@ -669,3 +669,50 @@ fn an_imported_result_is_the_same_test_as_an_own_one_of_its_kind_and_of_no_other
     assert!(forbids(&own("orders"), &imported("slob")));
     assert!(forbids(&imported("orders"), &imported("slob")));
 }
+
+/// The answer with each title's lines as one.
+fn answered(comparison: &Comparison) -> String {
+    let text = answer(comparison, crate::answer::Screen { columns: Some(80), ..Default::default() }).text();
+    assert!(text.lines().count() <= crate::answer::LINES && !text.contains("(cut here"), "{text}");
+    text.replace("\n                  ", " ")
+}
+
+#[test]
+fn the_answer_begins_with_the_verdict_in_words() {
+    let (mut slow, mut fast) = (paced(1.0), again(&paced(10.6)));
+    for record in [&mut slow, &mut fast] {
+        record.series = Series::default();
+        kinds::attach_metrics(record);
+    }
+    let text = answered(&compared(&[&[&slow], &[&fast]]));
+    let first = text.split("\n\n").next().unwrap().replace('\n', " ");
+    assert!(first.starts_with("B is 10.6 x faster than A; not judged, because "), "{text}");
+    // A rule that finds something on one side alone is told with that side.
+    let finding = |id: &str| Advice {
+        id: id.to_owned(),
+        severity: "high".to_owned(),
+        text: format!("Of {id}."),
+        ..Advice::default()
+    };
+    slow.advice = vec![finding("R1")];
+    fast.advice = vec![finding("R1"), finding("R2")];
+    let text = answered(&compared(&[&[&slow], &[&fast]]));
+    let told = |words: &str| text.find(words).unwrap_or_else(|| panic!("{words}: {text}"));
+    assert!(told("B, R2: Of R2.") < told("A and B, R1: Of R1."), "{text}");
+    fast.run.workload = "other".to_owned();
+    let text = answered(&compared(&[&[&slow], &[&fast]]));
+    assert!(text.starts_with("B and A did not run the same test, so assay calls neither side faster"), "{text}");
+    assert!(!text.contains("x faster"), "{text}");
+}
+
+#[test]
+fn a_long_tail_of_operations_is_a_declared_figure() {
+    let comparison = compared(&[&[&paced(1.0)], &[&again(&paced(1.0))]]);
+    let declared = |key: &str| comparison.row(key).is_some_and(|row| row.is_primary);
+    assert!(declared("select_us_p99") && !declared("select_us_p50") && !declared("select_response_us_p99"));
+}
+
+#[test]
+fn an_interval_that_says_nothing_ends_where_it_says_no_more() {
+    assert_eq!(super::verdict::left_open(0.5, 3.1e9), "-50.0 to more than +1,000 %");
+}

@@ -3,7 +3,7 @@
 use super::host::HOST;
 use super::model::{Against, ComparedRow, Comparison, DifferenceVerdict, Finding, Pair};
 use super::samples::{Compared, Unjudged};
-use assay_measure::record::Figure;
+use assay_measure::record::{Advice, Figure};
 use assay_measure::section::Weight;
 use assay_measure::statistics::ALPHA;
 use assay_measure::units::{fixed, significant};
@@ -194,10 +194,15 @@ fn is_tail(key: &str) -> bool {
 }
 
 /// The changes that the ends of an interval, of ratios, leave open.
-fn left_open(low: f64, high: f64) -> String {
+pub(super) fn left_open(low: f64, high: f64) -> String {
     // Below it the arithmetic itself is rough.
     const NOTHING: f64 = 1e-9;
-    let change = |ratio: f64| signed(100.0 * (ratio - 1.0));
+    /// An interval that reaches further says no more than one that ends here.
+    const FAR_PCT: f64 = 1000.0;
+    let change = |ratio: f64| match 100.0 * (ratio - 1.0) {
+        far if far > FAR_PCT => format!("more than +{}", fixed(FAR_PCT, 0)),
+        near => signed(near),
+    };
     if (low - 1.0).abs().max((high - 1.0).abs()) < NOTHING {
         "no value varied".to_owned()
     } else {
@@ -338,7 +343,7 @@ fn not_measurable(pair: &Pair) -> String {
     )
 }
 
-fn not_comparable(pair: &Pair) -> String {
+pub(super) fn not_comparable(pair: &Pair) -> String {
     let forbids = |check: &&super::Check| check.finding == Finding::Forbids;
     let why = pair.checks.iter().filter(forbids);
     let why = why.map(|check| format!("{} {} and {}", check.what, check.baseline, check.candidate));
@@ -353,7 +358,7 @@ fn not_comparable(pair: &Pair) -> String {
 }
 
 /// Facts of the hosts that differ and were not varied on purpose.
-fn hosts(pair: &Pair) -> Option<String> {
+pub(super) fn hosts(pair: &Pair) -> Option<String> {
     const FIRST: usize = 5;
     let checks = pair.checks.iter();
     let checks = checks.filter(|check| check.finding == Finding::Tolerable);
@@ -379,7 +384,7 @@ fn hosts(pair: &Pair) -> Option<String> {
 }
 
 /// What others did to either side.
-fn disturbed(pair: &Pair) -> Option<String> {
+pub(super) fn disturbed(pair: &Pair) -> Option<String> {
     let told = pair.disturbances.iter();
     let told: Vec<String> = told
         .map(|found| {
@@ -402,7 +407,7 @@ fn disturbed(pair: &Pair) -> Option<String> {
 }
 
 /// What differs on purpose.
-fn varied(pair: &Pair) -> Option<String> {
+pub(super) fn varied(pair: &Pair) -> Option<String> {
     let checks = pair.checks.iter();
     let varied = checks.filter(|check| check.finding == Finding::Varied);
     let told: Vec<String> =
@@ -418,7 +423,7 @@ fn varied(pair: &Pair) -> Option<String> {
 }
 
 /// What is said in place of verdicts where a run is compared with itself.
-fn shared(comparison: &Comparison, at: usize, pair: &Pair) -> String {
+pub(super) fn shared(comparison: &Comparison, at: usize, pair: &Pair) -> String {
     let (a, b) = (&pair.baseline, &pair.candidate);
     let runs = |at: usize| comparison.groups.get(at).map_or(0, |group| group.runs.len());
     let count = pair.shared_runs.len();
@@ -457,6 +462,20 @@ fn summary(pair: &Pair, declared: &[(&ComparedRow, &Against)]) -> String {
         1 => format!("{b} against {a}, 1 declared figure: {}.", told.join(", ")),
         count => format!("{b} against {a}, {count} declared figures: {}.", told.join(", ")),
     }
+}
+
+/// What rules find on the sides, each finding with the letters of the sides that have it.
+pub(super) fn findings(comparison: &Comparison) -> Vec<(Vec<&str>, &Advice)> {
+    let mut all: Vec<(Vec<&str>, &Advice)> = Vec::new();
+    for group in &comparison.groups {
+        for advice in &group.findings {
+            match all.iter_mut().find(|(_, known)| known.id == advice.id) {
+                Some((letters, _)) => letters.push(&group.letter),
+                None => all.push((vec![&group.letter], advice)),
+            }
+        }
+    }
+    all
 }
 
 fn change(against: &Against) -> String {

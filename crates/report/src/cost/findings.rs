@@ -1,4 +1,4 @@
-//! Prices beside figures: R28, and R12 for the provisioned limits of a price file.
+//! Prices beside figures: R28, and R12 and R41 for the provisioned limits of a price file.
 
 use super::{Cost, between};
 use assay_measure::record::Advice;
@@ -9,12 +9,13 @@ use assay_measure::units::{fixed, thousands};
 const APART: f64 = 2.0;
 
 /// The rules of prices.
-pub const RULES: [Rule; 2] = [PINNED, COSTS_APART];
+pub const RULES: [Rule; 3] = [PINNED, BEYOND, COSTS_APART];
 
 /// Findings over the cost of one or several runs, the weightiest first.
 #[must_use]
 pub fn findings(costs: &[&Cost]) -> Vec<Advice> {
-    let mut found: Vec<Advice> = costs.iter().filter_map(|cost| pinned(cost)).collect();
+    let of_one = costs.iter().flat_map(|cost| [pinned(cost), beyond(cost)]);
+    let mut found: Vec<Advice> = of_one.flatten().collect();
     if let Some((first, others)) = costs.split_first() {
         let others = others.iter().filter(|other| other.currency == first.currency);
         found.extend(others.filter_map(|other| apart(first, other)));
@@ -152,4 +153,34 @@ fn pinned(cost: &Cost) -> Option<Advice> {
     );
     let evidence = [("limit_used_pct", share), ("limit_per_s", paid)];
     Some(PINNED.advise((share - 100.0).abs() <= WITHIN / 2.0, text, &evidence))
+}
+
+const BEYOND: Rule = Rule {
+    id: "R41",
+    title: "More was delivered than is paid for",
+    changes_figures: true,
+    fires_when: || format!("IOPS or MB/s are more than {WITHIN} % above what a price file says is paid for; high"),
+    why: "What is delivered for a time without being paid for (a credit for bursts, a cache) ends, and a unit then costs more than stated.",
+    what_to_do: "Check that the price file describes this volume; then run until credits are used up and caches are full.",
+    cannot_judge_when: "The price file provisions no rate: then the rule is silent.",
+    source: "Decided here.",
+};
+
+/// A rate above what is paid for.
+fn beyond(cost: &Cost) -> Option<Advice> {
+    let rates = [
+        (cost.iops_used_pct.value(), cost.delivered.ios_per_s.value(), cost.provisioned_iops.value(), "IOPS"),
+        (cost.mbps_used_pct.value(), cost.delivered.mb_per_s.value(), cost.provisioned_mbps.value(), "MB/s"),
+    ];
+    let above = rates.into_iter().find(|(share, ..)| share.is_some_and(|share| share > 100.0 + WITHIN));
+    let (share, got, paid, unit) = above?;
+    let (share, got, paid) = (share?, got?, paid?);
+    let text = format!(
+        "{} delivered {} {unit}, {} % of the {} provisioned.",
+        cost.platform,
+        fixed(got, 0),
+        fixed(share, 0),
+        fixed(paid, 0)
+    );
+    Some(BEYOND.explain(true, text, &[("provisioned_used_pct", share), ("delivered_per_s", got)]))
 }

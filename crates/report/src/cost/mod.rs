@@ -3,6 +3,7 @@
 //! [`parse()`] reads the price file, [`of`] prices one record. The result contains every input with its date, so that a
 //! reader can recompute it ([`identity`], I43). Owns the arithmetic of money; knows no vendor and fetches nothing.
 
+mod answer;
 mod break_even;
 mod findings;
 mod prices;
@@ -11,12 +12,13 @@ mod text;
 #[cfg(test)]
 mod tests;
 
+pub use answer::answer;
 pub use assay_measure::kind::Delivered;
 pub use break_even::{BreakEven, between};
 pub use findings::{RULES, findings};
 pub use prices::{Day, Item, KINDS, Nature, Platform, PriceError, Prices, parse};
 pub use text::render;
-pub(crate) use text::{inputs, sections};
+pub(crate) use text::{advice, inputs, sections};
 
 use crate::kinds;
 use assay_measure::figures::figures;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::answer::Screen;
 use crate::kinds;
 use assay_measure::record::{Instance, LoadRow, RunInfo};
 use assay_measure::snapshot::Fact;
@@ -373,6 +374,10 @@ const CASES: &[assay_testkit::rules::Case] = &[
         let advice = super::findings(&[&used(if fires { 9701.0 } else { 9699.0 }, 50.0)]);
         Record { advice, ..Record::default() }
     }),
+    ("R41", |fires| {
+        let advice = super::findings(&[&used(if fires { 10_301.0 } else { 10_299.0 }, 50.0)]);
+        Record { advice, ..Record::default() }
+    }),
     ("R28", |fires| {
         let (cheap, dear) = (used(8000.0, 50.0), used(if fires { 3999.0 } else { 4001.0 }, 50.0));
         Record { advice: super::findings(&[&cheap, &dear]), ..Record::default() }
@@ -382,4 +387,24 @@ const CASES: &[assay_testkit::rules::Case] = &[
 #[test]
 fn each_rule_just_fires_and_just_does_not() {
     assay_testkit::rules::just_fire(&super::RULES, CASES);
+}
+
+#[test]
+fn the_answer_of_one_run_says_what_a_unit_costs_how_much_is_used_and_what_is_beyond_it() {
+    let cost = used(13_400.0, 50.0);
+    let text = answer(&[&cost], Screen::default()).text();
+    let first = text.lines().next().unwrap();
+    assert!(first.starts_with("p costs EUR 105.00 a month: EUR 7.836 per 1,000 read IOPS and month"), "{text}");
+    for words in ["134 % of the IOPS", "R41: p delivered 13,400 IOPS, 134 % of the 10,000 provisioned", "projection"] {
+        assert!(text.replace("\n                  ", " ").contains(words), "{words}: {text}");
+    }
+    assert!(text.lines().count() <= 40, "{text}");
+}
+
+#[test]
+fn the_answer_of_several_runs_says_first_which_costs_less_for_what_it_delivers() {
+    let [a, b] = two_clouds();
+    let text = answer(&[&a, &b], Screen::default()).text();
+    assert!(text.starts_with("cloud A costs less for what it delivers: USD 29.13 against 529.47"), "{text}");
+    assert!(text.contains("Break-even") || text.contains("break-even"), "{text}");
 }

@@ -12,11 +12,16 @@ pub fn render(costs: &[&Cost]) -> String {
     let mut page = Sections::default();
     page.line("Cost at your own prices");
     page.line("=======================");
+    advice(&mut page, costs);
+    sections(&mut page, costs);
+    crate::text::write(&page)
+}
+
+/// What the rules find.
+pub(crate) fn advice(page: &mut Sections, costs: &[&Cost]) {
     for advice in super::findings(costs) {
         page.wrapped(&format!("{:<4} {:<5} ", advice.id, advice.severity), &advice.text);
     }
-    sections(&mut page, costs);
-    crate::text::write(&page)
 }
 
 /// Every cost, and where they meet; the advice is its caller's.
@@ -28,12 +33,7 @@ pub(crate) fn sections(page: &mut Sections, costs: &[&Cost]) {
 }
 
 fn one(page: &mut Sections, cost: &Cost) {
-    let run = match (cost.run.as_str(), &cost.label) {
-        ("", _) => "no run".to_owned(),
-        (id, Some(label)) => format!("run {id} \"{label}\""),
-        (id, None) => format!("run {id}"),
-    };
-    page.heading(&format!("Cost of {}: {run}", cost.platform));
+    page.heading(&format!("Cost of {}: {}", cost.platform, run_of(cost)));
     let identity = identity(cost);
     if identity.ok == Truth::Violated {
         let text = format!(
@@ -66,6 +66,15 @@ fn one(page: &mut Sections, cost: &Cost) {
     totals(page, cost);
     units(page, cost);
     moves(page, cost);
+}
+
+/// The run that is priced.
+pub(super) fn run_of(cost: &Cost) -> String {
+    match (cost.run.as_str(), &cost.label) {
+        ("", _) => "no run".to_owned(),
+        (id, Some(label)) => format!("run {id} \"{label}\""),
+        (id, None) => format!("run {id}"),
+    }
 }
 
 const ITEMS: [Column; 6] = [
@@ -207,7 +216,7 @@ fn units(page: &mut Sections, cost: &Cost) {
 }
 
 /// What was delivered, and what it is taken for.
-fn rates(cost: &Cost) -> String {
+pub(super) fn rates(cost: &Cost) -> String {
     let delivered = &cost.delivered;
     let rates = [
         ("read IOPS", &delivered.reads_per_s),

@@ -34,7 +34,7 @@ fn text(input: &Input<'_>) -> String {
     answer.said.extend(found.map(|found| finding(format!("{}: {}", found.id, shorten(&found.text, LONG)))));
     let mut page = answer.page();
     section(&mut page, cost);
-    answer.text() + &page.finish(LINES, "(cut here; `assay cost RUN` prints the rest)")
+    answer.text_before(&page.finish(LINES, "(cut here; `assay cost RUN` prints the rest)"))
 }
 
 /// What is paid for an item over the term: due once and due each month, nothing amortised beyond it.

@@ -3,7 +3,8 @@
 use super::from_sections;
 use super::page::{Page, view};
 use super::script::Assets;
-use crate::compare::{Comparison, charts, runs_of, sections};
+use crate::answer::Screen;
+use crate::compare::{Comparison, answer, charts, runs_of, sections};
 
 /// The page of a comparison.
 #[must_use]
@@ -18,5 +19,5 @@ pub fn comparison(comparison: &Comparison, assets: &Assets) -> String {
         sections: from_sections::of(&sections(comparison, false)),
         ..Page::default()
     };
-    page.render(assets)
+    page.answered(answer(comparison, Screen::default())).render(assets)
 }

@@ -5,6 +5,7 @@
 //! page. Reads only records and does no I/O: the caller stores the page and the shared script.
 
 mod comparison;
+mod cost;
 mod draw;
 mod facts;
 mod from_sections;
@@ -19,6 +20,7 @@ mod table;
 mod trend;
 
 pub use comparison::comparison;
+pub use cost::cost;
 pub use index::{Listed, index};
 pub use repeats::repeats;
 pub use script::{Assets, SHARED, script};

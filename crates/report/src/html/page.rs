@@ -5,13 +5,13 @@ use super::from_sections::{Block, Shown};
 use super::script::{self, Assets, SHARED};
 use super::spark::{self, Spark};
 use super::table::{Table, behind};
-use crate::answer::{self, Context, Said};
+use crate::answer::{self, Answer, Context, Said};
 use askama::Template;
 use assay_measure::chart::{Chart, Drawn, Stroke, Trace};
 use assay_measure::plain::plain;
 use assay_measure::record::metric::Group;
 use assay_measure::record::{Figure, Record};
-use assay_measure::units::{fixed, significant, thousands};
+use assay_measure::units::{fixed, readable, significant, thousands};
 
 /// Everything a page shows, in the order it shows it.
 #[derive(Clone, Debug, Default)]
@@ -89,21 +89,27 @@ impl Page {
         let run = &record.run;
         let label = run.label.as_ref();
         let label = label.map_or_else(String::new, |label| format!(" \"{label}\""));
-        let answer = answer::of(&[record], context);
-        let verdict_class = answer.trust().word();
         // A run of the same workload is another thing.
         let kind = if crate::kinds::stands_above_runs(record) { format!(" {}", record.kind) } else { String::new() };
         Self {
             title: format!("{}{label}: {}{kind} on {}", run.id, run.workload, run.engine),
             version: run.version.clone(),
             facts: super::facts::facts(record),
-            verdict: answer.first,
-            verdict_class,
-            answer: answer.said,
-            rerun_command: answer.rerun_command,
             tiles: tiles(record),
             charts,
             ..Self::default()
+        }
+        .answered(answer::of(&[record], context))
+    }
+
+    /// With an answer at its head.
+    pub(crate) fn answered(self, answer: Answer) -> Self {
+        Self {
+            verdict_class: answer.trust().word(),
+            verdict: answer.first,
+            answer: answer.said,
+            rerun_command: answer.rerun_command,
+            ..self
         }
     }
 
@@ -234,7 +240,7 @@ fn tiles(record: &Record) -> Vec<Tile> {
             format!("{}: ", metric.scope)
         };
         let unit = match metric.value.value() {
-            Some(value) => prefix(value, &metric.unit),
+            Some(value) => readable(value, &metric.unit),
             None => (1.0, String::new()),
         };
         tiles.push(Tile {
@@ -249,20 +255,6 @@ fn tiles(record: &Record) -> Vec<Tile> {
         });
     }
     tiles
-}
-
-/// A rate of bits or bytes in the unit that people say, and what it is divided by for that.
-fn prefix(value: f64, unit: &str) -> (f64, String) {
-    let (factor, letter) = match value.abs() {
-        giga if giga >= 1e9 => (1e9, "G"),
-        mega if mega >= 1e6 => (1e6, "M"),
-        _ => (1.0, ""),
-    };
-    match unit {
-        "bits/s" if factor > 1.0 => (factor, format!("{letter}bit/s")),
-        "bytes/s" if factor > 1.0 => (factor, format!("{letter}B/s")),
-        _ => (1.0, unit.to_owned()),
-    }
 }
 
 /// Four digits, all whole digits kept.
