@@ -3,11 +3,12 @@
 use assay_measure::kind::Kind;
 
 pub(crate) fn all() -> Vec<&'static dyn Kind> {
-    let own: [&dyn Kind; 5] = [
+    let own: [&dyn Kind; 6] = [
         &assay_slob::SLOB,
         &assay_orders::kind::Orders,
         &assay_storage::record::Storage,
         &assay_native::crash::KIND,
+        &assay_run::load_test::KIND,
         &assay_sweep::Sweep,
     ];
     let of_probes = assay_probes::PROBES.iter().map(|probe| probe.kind);

@@ -290,6 +290,9 @@ pub(crate) struct PrepareArgs {
     /// Block device of the target whose whole content assay may overwrite, repeatable; never a device in use
     #[arg(long, value_name = "PATH_OR_DEVICE")]
     pub(crate) destroy: Vec<PathBuf>,
+    /// Directory of the load's record, new or empty [default: ./assay-runs/TIME-prepare-ID, UTC]
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
     /// How to print the load summary
     #[arg(long, value_parser = format::of_others(&[TEXT, JSON]), default_value = TEXT)]
     pub(crate) format: &'static str,

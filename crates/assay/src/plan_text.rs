@@ -11,15 +11,16 @@ const LABEL_WIDTH: usize = 26;
 
 /// `label   value` lines, without a last line end.
 pub(crate) fn lines(lines: &[Line]) -> String {
-    let labels: Vec<String> = lines.iter().map(|line| without_unit(&line.label)).collect();
-    let width = labels.iter().map(|label| label.chars().count()).max();
+    let pairs = pairs(lines);
+    let width = pairs.iter().map(|(label, _)| label.chars().count()).max();
     let width = width.unwrap_or(0).max(LABEL_WIDTH);
-    lines
-        .iter()
-        .zip(labels)
-        .map(|(line, label)| format!("  {label:<width$} {}", value_of(line)))
-        .collect::<Vec<_>>()
-        .join("\n")
+    let lines: Vec<String> = pairs.iter().map(|(label, value)| format!("  {label:<width$} {value}")).collect();
+    lines.join("\n")
+}
+
+/// The label of each line, and its value with the unit.
+pub(crate) fn pairs(lines: &[Line]) -> Vec<(String, String)> {
+    lines.iter().map(|line| (without_unit(&line.label), value_of(line))).collect()
 }
 
 fn value_of(line: &Line) -> String {

@@ -7,6 +7,7 @@ use assay_native::Native;
 use assay_native::crash;
 use assay_orders::kind::Orders;
 use assay_run::engine::Target;
+use assay_run::load_test;
 use assay_run::null::Null;
 use assay_run::probe::ProbeSpec;
 use assay_slob::params::PARAMS;
@@ -39,9 +40,9 @@ pub(crate) fn probes() -> impl Iterator<Item = &'static ProbeSpec> {
     assay_probes::PROBES.iter().chain([&assay_storage::SPEC])
 }
 
-/// The kinds of records: of workloads, of recovery, of sweeps, and what the probes bring, which come last and so are asked first.
+/// The kinds of records: of workloads, of loads, of recovery, of sweeps, and what the probes bring, which come last and so are asked first.
 pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
-    let above: [&dyn Kind; 3] = [&Orders, &crash::KIND, &Sweep];
+    let above: [&dyn Kind; 4] = [&Orders, &load_test::KIND, &crash::KIND, &Sweep];
     let of_probes = probes().map(|probe| probe.kind);
     [&[&SLOB as &dyn Kind], assay_awr::KINDS, &above].concat().into_iter().chain(of_probes).collect()
 }

@@ -19,6 +19,7 @@ pub mod host;
 pub mod journal;
 pub mod left;
 pub mod life;
+pub mod load_test;
 pub mod lock;
 pub mod names;
 pub mod null;

@@ -66,6 +66,9 @@ pub(crate) struct OrdersPrepareArgs {
     place: OrdersPlace,
     #[command(flatten)]
     flags: Flags<{ params::ORDERS_PREPARE }>,
+    /// Directory of the load's record, new or empty [default: ./assay-runs/TIME-prepare-ID, UTC]
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    output: Option<PathBuf>,
     /// How to print the load summary
     #[arg(long, value_parser = format::of_others(&[TEXT, JSON]), default_value = TEXT)]
     format: &'static str,
@@ -80,6 +83,7 @@ impl From<OrdersPrepareArgs> for PrepareArgs {
             settings: args.place.settings(),
             flags: Flags { said: args.flags.said },
             destroy: Vec::new(),
+            output: args.output,
             format: args.format,
             dry_run: args.dry_run,
         }

@@ -4,9 +4,13 @@ use crate::cli::format::JSON;
 use crate::cli::{DataArgs, DestroyArgs, PrepareArgs, SetupArgs};
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure};
-use crate::{perform, plan_text, progress, signals, ui};
+use crate::rundir::{self, RunDir};
+use crate::{perform, plan_text, progress, record, signals, ui};
 use assay_measure::config::{Origin, Value};
+use assay_measure::snapshot::RunData;
 use assay_run::engine::Line;
+use assay_run::life::Load;
+use assay_run::{host, load_test};
 use serde_json::json;
 
 pub(super) fn setup(mut args: SetupArgs) -> Result<Code, Failure> {
@@ -48,11 +52,38 @@ fn prepare_in(args: &PrepareArgs, tablespace: Option<&str>) -> Result<Code, Fail
     if args.dry_run {
         return print(args.format, &[("plan", &load.plan)]);
     }
+    let id = rundir::new_id();
+    let place = rundir::place(args.output.as_deref(), "prepare", &id);
+    rundir::refuse_used(&place)?;
+    let started = jiff::Timestamp::now().to_string();
     ui::say(&format!("preparing {shown}"));
     ui::say(&plan_text::lines(&load.plan));
     let stop = signals::watch()?;
     let summary = perform::load(&configured, &settings, &load, &stop)?;
-    print(args.format, &[("plan", &load.plan), ("summary", &summary)])
+    configured.settings = settings;
+    let run = labels(&configured, &load, id, started);
+    let record = load_test::build(&run, &summary, plan_text::pairs(&summary));
+    let printed = print(args.format, &[("plan", &load.plan), ("summary", &summary)]);
+    let dir = RunDir::create(place)?;
+    record::write(&dir, &record)?;
+    ui::say(&format!("record: {}", dir.path().display()));
+    printed
+}
+
+/// What the record of a load says beside the figures.
+fn labels(configured: &Configured, load: &Load, run_id: String, started: String) -> RunData {
+    RunData {
+        run_id,
+        label: perform::label(configured),
+        workload: "prepare".to_owned(),
+        engine: configured.target.name().to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        started,
+        settings: configured.lines(),
+        engine_facts: plan_text::facts(&load.plan),
+        host: host::facts(),
+        ..RunData::default()
+    }
 }
 
 pub(super) fn check(args: &DataArgs) -> Result<Code, Failure> {

@@ -11,7 +11,7 @@ use crate::waits::{is_lock, is_log, is_read, is_writer};
 use assay_measure::kind::Limit;
 use assay_measure::record::metric::find;
 use assay_measure::record::{DiskRow, EventRow, Figure, Record};
-use assay_measure::units::{fixed, short, thousands};
+use assay_measure::units::{fixed, readable, short, thousands};
 use assay_measure::{cap, cpu};
 
 /// A device that is busy for less of the time has room, %.
@@ -228,16 +228,13 @@ fn largest(record: &Record, is_it: impl Fn(&EventRow) -> bool) -> Option<&EventR
     events.max_by(|a, b| pct(a).total_cmp(&pct(b)))
 }
 
-/// Longer waits are told in seconds.
-const SECOND_US: f64 = 1e6;
-
 /// `db file sequential read is 97 % of the sessions' time, 174 us each.`
 fn told(event: &EventRow) -> String {
     // Waits that began before the window are counted whole in it, so that long ones can come to more than the time there was.
     let pct = event.db_time_pct.value().unwrap_or(0.0).min(100.0);
     let each = event.us_avg.value().map_or_else(String::new, |us| {
-        let each = if us < SECOND_US { format!("{} us", short(us)) } else { format!("{} s", short(us / SECOND_US)) };
-        format!(", {each} each on average")
+        let (factor, unit) = readable(us, "us");
+        format!(", {} {unit} each on average", short(us / factor))
     });
     format!("{} is {} % of the sessions' time{each}.", event.name, fixed(pct, 0))
 }

@@ -54,7 +54,7 @@ use assay_measure::identity::{violated, violated_exact};
 use assay_measure::record::{Advice, DiskRow, EventRow, Figure, OpRow, Record, RequestLayers};
 use assay_measure::rule::Rule;
 use assay_measure::statistics::mean;
-use assay_measure::units::{fixed, size, thousands};
+use assay_measure::units::{fixed, size, thousands, told};
 use assay_measure::{cpu, facts};
 
 /// What a rule says: a finding, silence, or the figure it lacks.

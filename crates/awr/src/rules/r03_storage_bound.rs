@@ -37,8 +37,8 @@ pub(super) fn judge(record: &Record) -> RuleResult {
         format!(" Little's law accounts for {} of {} sessions.", fixed(found, 2), fixed(there, 0))
     });
     evidence.extend(little.map(|(found, _)| ("little_sessions", found)));
-    let average = avg.map(|us| format!("average {} us", fixed(us, 0)));
-    let slow = p99.map(|us| format!("p99 {} us", fixed(us, 0)));
+    let average = avg.map(|us| format!("average {}", told(us, "us", 0)));
+    let slow = p99.map(|us| format!("p99 {}", told(us, "us", 0)));
     let figures: Vec<String> = average.into_iter().chain(slow).collect();
     let text = format!(
         "Storage-latency-bound: {} % of DB time is waiting for reads while the host is {} % busy. {}{}.{little_text}",

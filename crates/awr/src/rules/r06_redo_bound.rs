@@ -36,7 +36,7 @@ pub(super) fn judge(record: &Record) -> RuleResult {
         "Redo-bound: {} % of DB time waits for the log.{}",
         fixed(pct, 1),
         said(&[
-            p99.map(|us| format!("log write p99 {} us", fixed(us, 0))),
+            p99.map(|us| format!("log write p99 {}", told(us, "us", 0))),
             bytes.map(|bytes| format!("{} bytes per write", fixed(bytes, 0))),
             commits.map(|commits| format!("{} commits per write", fixed(commits, 2))),
             per_hour.map(|switches| format!("{} switches per hour", fixed(switches, 0))),

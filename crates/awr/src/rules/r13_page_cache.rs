@@ -75,7 +75,7 @@ pub(super) fn judge(record: &Record) -> RuleResult {
             .disk
             .iter()
             .find_map(|disk| disk.read_us_avg.value())
-            .map_or_else(String::new, |us| { format!("The device's own latency is {} us per read. ", fixed(us, 0)) }),
+            .map_or_else(String::new, |us| { format!("The device's own latency is {} per read. ", told(us, "us", 0)) }),
         device_reads(record)
     );
     let evidence =

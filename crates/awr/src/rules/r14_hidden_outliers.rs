@@ -43,16 +43,16 @@ pub(super) fn judge(record: &Record) -> RuleResult {
         return Ok(None);
     }
     let tail = tail_time_pct(&event.hist_ns);
-    let us = |figure: &Figure| figure.value().map(|us| fixed(us, 0));
+    let us = |figure: &Figure| figure.value().map(|us| told(us, "us", 0));
     let text = format!(
-        "The average hides outliers: the longest {} took {} us, {} times the average of {} us; the standard \
+        "The average hides outliers: the longest {} took {}, {} times the average of {}; the standard \
          deviation is {} times the average{}. The slowest 0.1 % of the waits take {} % of the total wait time.",
         event.name,
         us(&event.us_max).unwrap_or_default(),
         fixed(max, 0),
         us(&event.us_avg).unwrap_or_default(),
         fixed(deviation, 1),
-        us(&event.us_p999).map_or_else(String::new, |us| format!("; p99.9 {us} us")),
+        us(&event.us_p999).map_or_else(String::new, |us| format!("; p99.9 {us}")),
         fixed(tail, 1)
     );
     let evidence =

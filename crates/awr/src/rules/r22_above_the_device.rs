@@ -52,22 +52,22 @@ pub(super) fn judge(record: &Record) -> RuleResult {
     if let Some(room) = full_queue(record, row) {
         evidence.push(("reads_in_flight_max_count", room));
         let text = format!(
-            "The device's queue was full: it accepts {} reads of this run at once, and the others waited for room. A {} took {} us \
-             for the waiting session, {} us of them in the device. Fewer sessions would reach the same rate.",
+            "The device's queue was full: it accepts {} reads of this run at once, and the others waited for room. A {} took {} \
+             for the waiting session, {} of it in the device. Fewer sessions would reach the same rate.",
             fixed(room, 0),
             row.request,
-            fixed(engine, 0),
-            fixed(device, 0)
+            told(engine, "us", 0),
+            told(device, "us", 0)
         );
         return Ok(Some(RULE.finding(ratio >= 2.0 * THRESHOLD, text, &evidence)));
     }
     let text = format!(
-        "Time is lost above the device: a {} takes {} us for the waiting session, {}{} us in the device. The rest is \
+        "Time is lost above the device: a {} takes {} for the waiting session, {}{} in the device. The rest is \
          queueing, scheduling or the hypervisor; see Latency by Layer.",
         row.request,
-        fixed(engine, 0),
-        ring.map_or_else(String::new, |us| format!("{} us in the ring, ", fixed(us, 0))),
-        fixed(device, 0)
+        told(engine, "us", 0),
+        ring.map_or_else(String::new, |us| format!("{} in the ring, ", told(us, "us", 0))),
+        told(device, "us", 0)
     );
     Ok(Some(RULE.finding(ratio >= 2.0 * THRESHOLD, text, &evidence)))
 }

@@ -32,11 +32,11 @@ pub(super) fn judge(record: &Record) -> RuleResult {
     }
     let pct = 100.0 * network / call;
     let text = format!(
-        "The network is {} % of a remote call: {} us of {} us, {} us is the disk write of the remote side.",
+        "The network is {} % of a remote call: {} of {}, {} is the disk write of the remote side.",
         fixed(pct, 0),
-        fixed(network, 0),
-        fixed(call, 0),
-        fixed(disk, 0)
+        told(network, "us", 0),
+        told(call, "us", 0),
+        told(disk, "us", 0)
     );
     let first = if network > disk {
         "Improve the network (distance, switches, socket buffers, interrupts) before you buy a faster disk for the remote side."

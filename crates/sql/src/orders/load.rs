@@ -246,6 +246,7 @@ impl<'a, C: Copies> Load<'a, C> {
             line("ddl_s", "DDL creation time", seconds(finished)),
             line("rows_per_s", "rows inserted per sec", per_s(rows as f64)),
             line("mb_per_s", "data generated (MB, 10^6) per sec", per_s(bytes as f64 / 1e6)),
+            line("load_bytes", "data generated", LineValue::Count(bytes)),
             line("loaded_rows", "actual rows generated", LineValue::Count(rows)),
             line("commits", "commits completed", LineValue::Count(tally.commits.load(Relaxed))),
         ];

@@ -14,7 +14,7 @@ use crate::record::info::{StorageChange, StorageGroup, StorageInfo, StorageJob, 
 use assay_measure::cap;
 use assay_measure::record::{Advice, Record};
 use assay_measure::rule::Rule;
-use assay_measure::units::{fixed, many, size, thousands};
+use assay_measure::units::{fixed, many, size, thousands, told};
 
 /// A level below this share of the one before counts as a fall.
 const FALL: f64 = 0.8;
@@ -443,13 +443,12 @@ impl View<'_> {
         }
         let when = self.worst_second(job.group);
         let text = format!(
-            "the tail of {} latency is long: {name} is {} us, {} times the median of {} us; the longest took {} \
-             us{when}.",
+            "the tail of {} latency is long: {name} is {}, {} times the median of {}; the longest took {}{when}.",
             way.way,
-            fixed(tail, 0),
+            told(tail, "us", 0),
             fixed(ratio, 0),
-            fixed(p50, 0),
-            fixed(value(&way.lat.us_max), 0)
+            told(p50, "us", 0),
+            told(value(&way.lat.us_max), "us", 0)
         );
         let evidence = [("tail_over_median_ratio", ratio), ("us_p50", p50)];
         Some(TAIL.explain(ratio >= TAIL_HIGH, text, &evidence))
@@ -499,12 +498,12 @@ impl View<'_> {
             _ => "after a stall",
         };
         let text = format!(
-            "at {} {}s/s the 99th percentile from the due time is {} us, of the service time alone {} us: {gaps} \
+            "at {} {}s/s the 99th percentile from the due time is {}, of the service time alone {}: {gaps} \
              requests queue.",
             thousands(rate as u64),
             way.way,
-            fixed(response, 0),
-            fixed(service, 0)
+            told(response, "us", 0),
+            told(service, "us", 0)
         );
         let evidence = [("response_us_p99", response), ("lat_us_p99", service)];
         Some(LATE.advise(response >= LATE_HIGH * service, text, &evidence))

@@ -5,7 +5,7 @@ use crate::record::info::{StorageInfo, StorageJob, StorageWay};
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::{Figure, Record};
-use assay_measure::units::{fixed, short, shorten, thousands};
+use assay_measure::units::{fixed, short, shorten, thousands, told};
 use assay_measure::{cap, cpu};
 
 /// Maximum number of groups whose rates are shown.
@@ -84,10 +84,10 @@ fn syncs(info: &StorageInfo) -> Option<Limit> {
     Some(Limit::new(
         "the flush: the job waits until its writes are durable",
         format!(
-            "fsync or fdatasync is {} % of the time of {}, {} us each on average.",
+            "fsync or fdatasync is {} % of the time of {}, {} each on average.",
             fixed(pct.min(100.0), 0),
             job.name,
-            fixed(us, 0)
+            told(us, "us", 0)
         ),
     ))
 }
@@ -107,7 +107,7 @@ fn in_device(info: &StorageInfo) -> Option<Limit> {
         let Limit { what, .. } = device_limit(info);
         Limit::new(
             what,
-            format!("Of {} us of a {} the device itself took {} us.", fixed(own, 0), way.way, fixed(device, 0)),
+            format!("Of {} of a {} the device itself took {}.", told(own, "us", 0), way.way, told(device, "us", 0)),
         )
     })
 }

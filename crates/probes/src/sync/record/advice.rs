@@ -5,7 +5,7 @@ use super::info::{SyncInfo, SyncStep};
 use super::step;
 use assay_measure::record::Advice;
 use assay_measure::rule::Rule;
-use assay_measure::units::{fixed, many, thousands};
+use assay_measure::units::{fixed, many, thousands, told};
 
 /// What judges by a rule.
 type Judge = fn(&Curve<'_>) -> Option<Advice>;
@@ -473,12 +473,11 @@ fn tail(this: &Curve<'_>) -> Option<Advice> {
         return None;
     }
     let text = format!(
-        "The tail of a durable write is long: {name} is {} us, {} times the median of {} us; the longest took {} \
-         us.",
-        fixed(tail, 0),
+        "The tail of a durable write is long: {name} is {}, {} times the median of {}; the longest took {}.",
+        told(tail, "us", 0),
         fixed(ratio, 0),
-        fixed(p50, 0),
-        fixed(flush.latency.us_max.value()?, 0)
+        told(p50, "us", 0),
+        told(flush.latency.us_max.value()?, "us", 0)
     );
     let evidence = [("tail_over_median_ratio", ratio), ("us_p50", p50)];
     Some(TAIL.explain(ratio >= 2.0 * TAIL_RATIO, text, &evidence))

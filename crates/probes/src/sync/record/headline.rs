@@ -5,7 +5,7 @@ use super::info::{SyncInfo, SyncStep};
 use assay_measure::cpu;
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::record::{Figure, Record};
-use assay_measure::units::{fixed, thousands};
+use assay_measure::units::{fixed, thousands, told};
 use std::path::Path;
 
 /// Title of the answer to `--commits`.
@@ -98,10 +98,10 @@ fn limit(info: &SyncInfo) -> Limit {
         return Limit::unknown("assay did not measure writes that need not be durable");
     };
     let evidence = format!(
-        "A durable write takes {} times as long as a write without a flush ({} us against {} us).",
+        "A durable write takes {} times as long as a write without a flush ({} against {}).",
         fixed(ratio, 1),
-        info.durable_write_us_p50.value().map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
-        info.unsynced_write_us_p50.value().map_or_else(|| "n/a".to_owned(), |us| fixed(us, 0)),
+        info.durable_write_us_p50.value().map_or_else(|| "n/a".to_owned(), |us| told(us, "us", 0)),
+        info.unsynced_write_us_p50.value().map_or_else(|| "n/a".to_owned(), |us| told(us, "us", 0)),
     );
     if ratio >= 1.5 {
         Limit::new("the flush: waiting until the device has stored the data durably", evidence)
