@@ -3,7 +3,7 @@
 //! A target's summary has the same keys for the same figures; what it has not is n/a.
 
 use crate::engine::{Line, LineValue};
-use assay_measure::figures::figures;
+use assay_measure::figures::{figures, of_layer};
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, OwnKind, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::{Figure, Part, Record};
@@ -11,7 +11,7 @@ use assay_measure::section::{Sections, common};
 use assay_measure::snapshot::RunData;
 
 /// The kind of a load.
-pub const KIND: OwnKind<LoadInfo> = OwnKind::new(LoadInfo::metrics, sections, headline);
+pub const KIND: OwnKind<LoadInfo> = OwnKind::new(|info| of_layer("engine", info), sections, headline);
 
 /// What loading a data set came to.
 #[figures(group = Primary)]

@@ -29,7 +29,7 @@ fn waits_for_other_instances_are_named() {
     let text = with_events("gc buffer busy acquire              12,000       1500  125.00ms   93.7 Cluster\n");
     let screen = screen(&text);
     assert!(screen.contains("Limited by other instances of the cluster"), "{screen}");
-    assert!(screen.contains("gc buffer busy acquire is 94 % of the sessions' time, 125,000 us each"), "{screen}");
+    assert!(screen.contains("gc buffer busy acquire is 94 % of the sessions' time, 125 ms each"), "{screen}");
 }
 
 #[test]
