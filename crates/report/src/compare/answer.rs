@@ -13,7 +13,7 @@ const FIGURES: usize = 6;
 /// Most findings.
 const FINDINGS: usize = 3;
 /// Most columns of a sentence of the whole comparison.
-const LONG: usize = 220;
+const LONG: usize = 170;
 /// A ratio of at least so much is told as a factor, a smaller one in percent.
 const TIMES: f64 = 2.0;
 /// A smaller change is none, %.
@@ -80,13 +80,9 @@ fn verdict(comparison: &Comparison, at: usize) -> String {
     let told = format!("({figures}{interval})");
     let is_equal = 100.0 * (ratio - 1.0).abs() < EQUAL_PCT;
     if pair.forbids_faster {
-        let unlike = pair.checks.iter().filter(|check| check.finding == Finding::Forbids).map(|check| &check.what);
-        let unlike: Vec<&str> = unlike.map(String::as_str).collect();
         return format!(
-            "{b} and {a} did not run the same test, so assay calls neither side faster: {figures}, a ratio of {}. \
-             Different: {}.",
-            ratio_text(ratio),
-            unlike.join("; ")
+            "{b} and {a} did not run the same test, so assay calls neither side faster: {figures}, a ratio of {}.",
+            ratio_text(ratio)
         );
     }
     match against.verdict {
@@ -198,13 +194,18 @@ fn conditions(pair: &Pair) -> Vec<Said> {
     if !pair.shared_runs.is_empty() {
         return Vec::new();
     }
-    let line = |text: String, class| Said { class, ..Said::new("Conditions", clause(&text, LONG)) };
-    let mut said: Vec<Said> = verdict::varied(pair).map(|text| line(text, Class::Plain)).into_iter().collect();
-    if pair.forbids_faster {
-        said.push(line(verdict::not_comparable(pair), Class::Doubtful));
+    let line = |text: String, class| Said { class, ..Said::new("Conditions", text) };
+    let mut said = Vec::new();
+    said.extend(unlike(pair, Finding::Varied).map(|what| line(format!("Varied on purpose: {what}."), Class::Plain)));
+    said.extend(unlike(pair, Finding::Forbids).map(|what| {
+        line(format!("Not the same test: {what}; what you varied on purpose, name with --allow."), Class::Doubtful)
+    }));
+    said.extend(verdict::hosts(pair).map(|text| line(clause(&text, LONG), Class::Plain)));
+    let lost = pair.disturbances.iter().map(|found| format!("{} by up to {} %", found.group, percent(found.lost_pct)));
+    let lost: Vec<String> = lost.collect();
+    if !lost.is_empty() {
+        said.push(line(format!("Other work on the hosts may have slowed {}.", lost.join(" and ")), Class::Doubtful));
     }
-    said.extend(verdict::hosts(pair).map(|text| line(text, Class::Plain)));
-    said.extend(verdict::disturbed(pair).map(|text| line(text, Class::Doubtful)));
     if said.is_empty() {
         let same = pair.checks.iter().filter(|check| check.finding == Finding::Same).count();
         let unknown = pair.checks.iter().filter(|check| check.finding == Finding::Unknown).count();
@@ -212,6 +213,19 @@ fn conditions(pair: &Pair) -> Vec<Said> {
         said.push(line(format!("Comparable: {same} conditions are the same{unknown}."), Class::Plain));
     }
     said
+}
+
+/// The first conditions with this finding, and how many more there are.
+fn unlike(pair: &Pair, finding: Finding) -> Option<String> {
+    const FIRST: usize = 2;
+    let found: Vec<_> = pair.checks.iter().filter(|check| check.finding == finding).collect();
+    let told = found.iter().take(FIRST);
+    let mut told: Vec<String> =
+        told.map(|check| format!("{} {} and {}", check.what, check.baseline, check.candidate)).collect();
+    if found.len() > FIRST {
+        told.push(format!("and {} more", found.len() - FIRST));
+    }
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// What limits each side, and whether that is the same.

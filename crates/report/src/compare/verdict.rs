@@ -343,7 +343,7 @@ fn not_measurable(pair: &Pair) -> String {
     )
 }
 
-pub(super) fn not_comparable(pair: &Pair) -> String {
+fn not_comparable(pair: &Pair) -> String {
     let forbids = |check: &&super::Check| check.finding == Finding::Forbids;
     let why = pair.checks.iter().filter(forbids);
     let why = why.map(|check| format!("{} {} and {}", check.what, check.baseline, check.candidate));
@@ -384,7 +384,7 @@ pub(super) fn hosts(pair: &Pair) -> Option<String> {
 }
 
 /// What others did to either side.
-pub(super) fn disturbed(pair: &Pair) -> Option<String> {
+fn disturbed(pair: &Pair) -> Option<String> {
     let told = pair.disturbances.iter();
     let told: Vec<String> = told
         .map(|found| {
@@ -407,7 +407,7 @@ pub(super) fn disturbed(pair: &Pair) -> Option<String> {
 }
 
 /// What differs on purpose.
-pub(super) fn varied(pair: &Pair) -> Option<String> {
+fn varied(pair: &Pair) -> Option<String> {
     let checks = pair.checks.iter();
     let varied = checks.filter(|check| check.finding == Finding::Varied);
     let told: Vec<String> =
