@@ -191,6 +191,11 @@ fn recovery_looks_as_frozen() {
 }
 
 #[test]
+fn a_load_looks_as_frozen() {
+    faces_of("load");
+}
+
+#[test]
 fn a_sweep_looks_as_frozen() {
     faces_of("sweep");
 }
