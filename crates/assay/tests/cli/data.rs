@@ -6,7 +6,11 @@ use std::fs;
 #[test]
 fn prepare_check_and_destroy_leave_nothing() {
     let place = Place::new();
-    let done = place.assay(&with(&["prepare", "-s", "2", "--format", "json"], SMALL)).code(0);
+    let done = place.assay(&with(&["prepare", "-s", "2", "--format", "json", "-o", "load"], SMALL)).code(0);
+    let record = place.record("load");
+    assert_eq!((&record["kind"], &record["run"]["workload"]), (&"load".into(), &"prepare".into()));
+    assert!(record["parts"]["load"]["load_mb_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{record}");
+    fs::remove_dir_all(place.path("load")).expect("removed");
     let summary = json(&done.out);
     assert!(summary["plan"].is_object() && summary["summary"].is_object(), "{}", done.out);
     assert!(done.err.contains("Free now"), "the plan comes first: {}", done.err);
