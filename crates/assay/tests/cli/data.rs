@@ -107,7 +107,7 @@ fn a_plan_that_cannot_run_is_refused_before_anything_is_loaded() {
 #[test]
 fn scale_above_the_load_names_both_numbers() {
     let place = Place::new();
-    place.assay(&with(&["prepare", "-s", "1"], SMALL)).code(0);
+    place.assay(&with(&["prepare", "-s", "1", "-o", "load"], SMALL)).code(0);
     let done = place.assay(&["run", "--set", "SCALE=3000"]).code(2);
     assert!(done.err.contains("3000") && done.err.contains("2000"), "slob_31: {}", done.err);
     assert!(!place.path("assay-runs").exists());

@@ -159,6 +159,11 @@ fn values(row: &ComparedRow, groups: &[usize], glue: &str) -> String {
 fn figures(comparison: &Comparison) -> Vec<Said> {
     let is_compared = |row: &&ComparedRow| row.against.iter().any(|against| against.ratio.value().is_some());
     let mut rows: Vec<&ComparedRow> = declared(comparison).filter(is_compared).collect();
+    let what = if rows.is_empty() { "figures" } else { "declared figures" };
+    // Where no declared figure is on both sides, the others are what there is to see.
+    if rows.is_empty() {
+        rows = comparison.rows.iter().filter(|row| row.section != "host").filter(is_compared).collect();
+    }
     let groups: Vec<usize> = (0..comparison.groups.len()).collect();
     let rest = rows.len().saturating_sub(FIGURES);
     rows.sort_by_key(|row| !row.against.iter().any(|against| against.verdict.is_shown()));
@@ -175,7 +180,7 @@ fn figures(comparison: &Comparison) -> Vec<Said> {
         })
         .collect();
     if rest > 0 {
-        said.push(Said::new("Figures", format!("and {rest} more declared figures in the whole comparison")));
+        said.push(Said::new("Figures", format!("and {rest} more {what} in the whole comparison")));
     }
     said
 }
