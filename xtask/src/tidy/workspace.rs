@@ -29,6 +29,7 @@ const LAYERS: [(&str, &[&str]); 18] = [
     ("assay-storage", FEATURE),
     ("assay-probes", FEATURE),
     ("assay-sweep", &["assay-measure"]),
+    ("assay-platform", &["assay-measure"]),
     // Of the kinds it needs the parts of records and the names of parameters alone.
     ("assay-import", &["assay-awr", "assay-measure", "assay-slob", "assay-storage"]),
     ("assay-report", &["assay-measure"]),
@@ -48,6 +49,7 @@ const LAYERS: [(&str, &[&str]); 18] = [
             "assay-storage",
             "assay-probes",
             "assay-sweep",
+            "assay-platform",
             "assay-report",
             "assay-control",
         ],

@@ -9,6 +9,7 @@ mod import;
 mod io;
 mod man;
 mod orders;
+mod platform;
 mod probe;
 mod recovery;
 mod repeat;
@@ -38,6 +39,7 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::Recovery(args) => recovery::recovery(&args),
         Command::RecoveryLoad(args) => recovery::load(&args),
         Command::Orders(args) => orders::orders(args),
+        Command::Platform(args) => platform::platform(&args),
         Command::Probe(command) => probe::probe(&command),
         Command::Io(args) => io::io(&args),
         Command::Import(args) => import::import(&args),

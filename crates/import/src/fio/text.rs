@@ -612,7 +612,8 @@ fn progress(at: At, line: &str) -> Vec<(String, LocatedNumber)> {
             let seen = if is_rate {
                 token.strip_suffix("/s").and_then(|token| shortened(at, token, BYTES)).map(|seen| seen.looser(whole))
             } else {
-                LocatedNumber::some(at, short_count(token)).map(|seen| if unit.is_empty() { seen } else { seen.looser(whole) })
+                LocatedNumber::some(at, short_count(token))
+                    .map(|seen| if unit.is_empty() { seen } else { seen.looser(whole) })
             };
             let (key, factor) = if is_rate { ("mib_per_s", 1.0 / MIB) } else { ("ios_per_s", 1.0) };
             let seen = seen.filter(|seen| seen.value() != Some(0.0));

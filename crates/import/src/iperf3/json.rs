@@ -198,7 +198,8 @@ fn streams(
         return;
     }
     // Of a test of both ways each stream says whose it is.
-    let is_ours = |stream: &&Node<'_>| role.is_empty() || stream.get("sender").is_some_and(Node::is_true) == (role == "TX-C");
+    let is_ours =
+        |stream: &&Node<'_>| role.is_empty() || stream.get("sender").is_some_and(Node::is_true) == (role == "TX-C");
     if streams.len() * (step + 1) > STREAM_INTERVALS_MAX {
         return;
     }

@@ -28,6 +28,8 @@ pub struct OwnKind<I: 'static> {
     pub rules: fn() -> Vec<Rule>,
     /// Of its test.
     pub conditions: fn(&I) -> TestConditions,
+    /// As [`Kind::members`].
+    pub members: fn(&I) -> Vec<String>,
     /// As [`Kind::in_words_of_tool`].
     pub in_words_of_tool: fn(&I) -> Option<String>,
     /// As [`Kind::in_json_of_tool`].
@@ -50,6 +52,7 @@ impl<I> OwnKind<I> {
             judges: &[],
             rules: Vec::new,
             conditions: |_| Vec::new(),
+            members: |_| Vec::new(),
             in_words_of_tool: |_| None,
             in_json_of_tool: |_| None,
         }
@@ -99,6 +102,10 @@ impl<I: Part + Default> Kind for OwnKind<I> {
 
     fn headline(&self, record: &Record) -> Headline {
         (self.headline)(record, &part(record))
+    }
+
+    fn members(&self, record: &Record) -> Vec<String> {
+        (self.members)(&part(record))
     }
 
     fn in_words_of_tool(&self, record: &Record) -> Option<String> {

@@ -458,7 +458,8 @@ impl<'a> Read<'a> {
             });
             values.collect::<Vec<(f64, f64)>>()
         };
-        let low = [vec![(0.0, statistic("min").map_or(0.0, |min| min.value - min.off))], ends(|num| num.value - num.off)];
+        let low =
+            [vec![(0.0, statistic("min").map_or(0.0, |min| min.value - min.off))], ends(|num| num.value - num.off)];
         let low = low.concat();
         let most = statistic("max").map_or(f64::INFINITY, |max| max.value + max.off);
         let high = [ends(|num| num.value + num.off), vec![(1.0, most)]].concat();
@@ -477,7 +478,8 @@ impl<'a> Read<'a> {
         }
         let (least, most) = moment(2);
         let deviation = statistic("stddev").filter(|_| self.count_of(stem).is_none_or(|count| count > FEW))?;
-        let second = |sign: f64| (deviation.value + sign * deviation.off).powi(2) + (avg.value + sign * avg.off).powi(2);
+        let second =
+            |sign: f64| (deviation.value + sign * deviation.off).powi(2) + (avg.value + sign * avg.off).powi(2);
         (second(1.0) < least || second(-1.0) > most)
             .then(|| "the standard deviation cannot be that of the percentiles".to_owned())
     }

@@ -100,6 +100,9 @@ pub(crate) struct SafetyRow {
     #[metric("commit of one stream p50")]
     #[serde(alias = "single_p50_us")]
     pub single_commit_us_p50: Figure,
+    /// 99 % of its commits took at most so long, us.
+    #[metric("commit of one stream p99")]
+    pub single_commit_us_p99: Figure,
     /// Commits per second of all streams together.
     #[column("many/s")]
     #[metric("commits of all streams")]

@@ -173,6 +173,7 @@ fn safety(readings: &SyncReadings) -> Vec<SafetyRow> {
                 None => Figure::na(STOPPED),
             },
             single_commit_us_p50: latency(false).us_p50,
+            single_commit_us_p99: latency(false).us_p99,
             many_commit_us_p99: latency(true).us_p99,
             single_cost_pct: cost(method, false),
             many_cost_pct: cost(method, true),

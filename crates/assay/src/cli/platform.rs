@@ -1,0 +1,43 @@
+//! `platform` at the command line.
+
+use super::format;
+use assay_report::formats::Format;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct PlatformArgs {
+    /// A directory on the storage that the database is to have
+    #[arg(value_name = "PATH", default_value = ".")]
+    pub(crate) path: PathBuf,
+    /// Some five minutes; the default
+    #[arg(long, conflicts_with = "full")]
+    pub(crate) quick: bool,
+    /// The same tests for an hour
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Another host where `assay ping server` and `assay net server` run: adds round trips and throughput
+    #[arg(long, value_name = "HOST")]
+    pub(crate) peer: Option<String>,
+    /// Limits of your own: a TOML file with a table for each need, `warn` and `fail`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) goals: Option<PathBuf>,
+    /// Measure although other processes keep the host busy
+    #[arg(long)]
+    pub(crate) anyway: bool,
+    /// Bytes of the file that is read and written [default: 2G, less where there is no room]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<String>,
+    /// A name for the run in lists, reports and comparisons
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) label: Option<String>,
+    /// Run directory: new or empty, or that of an interrupted platform, which goes on
+    #[arg(short = 'o', long = "output", value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// What to print
+    #[arg(long, value_parser = format::of_record(), default_value = format::ANSWER)]
+    pub(crate) format: &'static Format,
+    /// Print the plan and touch nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}

@@ -1,0 +1,78 @@
+//! What follows for a database, in plain words.
+
+use crate::facts;
+use crate::info::PlatformInfo;
+use crate::needs::{FAIL, WARN};
+use assay_measure::record::{Advice, Record};
+use assay_measure::rule::{Judges, Rule};
+use assay_measure::units::six;
+
+pub(crate) const RULES: &Judges<PlatformInfo> = &[(FAILS, fails), (WARNS, warns), (FACTS, found)];
+
+const FAILS: Rule = Rule {
+    id: "B1",
+    title: "The box does not have what a database needs",
+    changes_figures: false,
+    fires_when: || "A need is beyond its failing limit; always high".to_owned(),
+    why: "A database on it will wait there first.",
+    what_to_do: "Read the test of the row, whose report says what limits it; where your database needs less, say so in --goals.",
+    cannot_judge_when: "A test has no result: its rows say so.",
+    source: "Each limit names its own.",
+};
+
+const WARNS: Rule = Rule {
+    id: "B2",
+    title: "The box is short of what a database needs",
+    changes_figures: false,
+    fires_when: || "A need is beyond its warning limit and not beyond the failing one".to_owned(),
+    why: "A busy database may wait there.",
+    what_to_do: "Read the test of the row; where your database needs less, say so in --goals.",
+    cannot_judge_when: "A test has no result: its rows say so.",
+    source: "Each limit names its own.",
+};
+
+const FACTS: Rule = Rule {
+    id: "B3",
+    title: "A setting of the box is not what a database wants",
+    changes_figures: false,
+    fires_when: || "A fact is a finding".to_owned(),
+    why: "The kernel's setting costs a database time, memory or safety.",
+    what_to_do: "Each finding says it. assay changes no setting.",
+    cannot_judge_when: "The kernel does not tell a fact: its row says why.",
+    source: "Each fact names its own.",
+};
+
+fn beyond(info: &PlatformInfo, verdict: &str) -> Vec<String> {
+    let rows = info.needs.iter().filter(|row| row.verdict == verdict);
+    rows.map(|row| match (row.need_value.value(), if verdict == FAIL { &row.fail } else { &row.warn }.value()) {
+        (Some(value), Some(limit)) => {
+            let sense = if row.is_higher_better { "less" } else { "more" };
+            format!("{} is {} {}, {sense} than {}", row.need, six(value.round()), row.unit, six(limit))
+        }
+        _ => format!("{}: {}", row.need, row.need_value.reason().unwrap_or("not known")),
+    })
+    .collect()
+}
+
+fn fails(_: &Record, info: &PlatformInfo) -> Option<Advice> {
+    let rows = beyond(info, FAIL);
+    (!rows.is_empty())
+        .then(|| FAILS.advise(true, format!("{}.", rows.join("; ")), &[("needs_failed_count", rows.len() as f64)]))
+}
+
+fn warns(_: &Record, info: &PlatformInfo) -> Option<Advice> {
+    let rows = beyond(info, WARN);
+    (!rows.is_empty())
+        .then(|| WARNS.advise(false, format!("{}.", rows.join("; ")), &[("needs_warned_count", rows.len() as f64)]))
+}
+
+fn found(_: &Record, info: &PlatformInfo) -> Option<Advice> {
+    let rows: Vec<String> = info
+        .facts
+        .iter()
+        .filter(|row| row.verdict == facts::FINDING)
+        .map(|row| format!("{}: {}; {}", row.fact, row.value, row.advice))
+        .collect();
+    (!rows.is_empty())
+        .then(|| FACTS.advise(false, format!("{}.", rows.join(". ")), &[("facts_found_count", rows.len() as f64)]))
+}

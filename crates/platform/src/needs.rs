@@ -1,0 +1,131 @@
+//! The table of what a database needs: each need one entry, its figure taken from the test that measures it.
+
+use crate::goals::{Goals, Limits};
+use crate::info::NeedRow;
+use crate::plan::{CLOCK, COMMITS, CPU, MEMORY, READS, ROUND_TRIPS, STREAMS, WRITES};
+use crate::record::Finished;
+use crate::{class, facts};
+use assay_measure::record::Figure;
+
+/// A need.
+pub(crate) struct Need {
+    /// As a file of goals and the metric's scope name it; ends in the unit.
+    pub(crate) name: &'static str,
+    unit: &'static str,
+    test: &'static str,
+    value: Value,
+    pub(crate) is_higher_better: bool,
+    limits: Limits,
+    source: &'static str,
+}
+
+enum Value {
+    /// A metric of the test: its key and its scope.
+    Metric(&'static str, &'static str),
+    /// Most that keeps a latency.
+    Class(fn(&[Finished]) -> Figure),
+}
+
+const HERE: &str = "decided here";
+
+const fn need(
+    name: &'static str,
+    unit: &'static str,
+    test: &'static str,
+    value: Value,
+    limits: [f64; 2],
+    source: &'static str,
+) -> Need {
+    let [warn, fail] = limits;
+    Need { name, unit, test, value, is_higher_better: warn > fail, limits: Limits { warn, fail }, source }
+}
+
+pub(crate) const NEEDS: &[Need] = &[
+    need(
+        "commit_us_p50",
+        "us",
+        COMMITS,
+        Value::Metric("durable_write_us_p50", ""),
+        [1000.0, 10_000.0],
+        "decided here: a device with a safe cache needs less than 1 ms, a disk that rotates 10 ms",
+    ),
+    need(
+        "commit_us_p99",
+        "us",
+        COMMITS,
+        Value::Metric("many_commit_us_p99", "group"),
+        [10_000.0, 100_000.0],
+        "etcd's documentation: 99 % of the flushes in less than 10 ms",
+    ),
+    need("commits_per_s", "1/s", COMMITS, Value::Class(class::commits), [1000.0, 100.0], HERE),
+    need(
+        "read_us_p99",
+        "us",
+        READS,
+        Value::Metric("read_lat_us_p99", "depth 1"),
+        [1000.0, 10_000.0],
+        "Aerospike's certification tool ACT: less than 5 % above 1 ms",
+    ),
+    need("reads_per_s", "1/s", READS, Value::Class(|finished| class::reads(finished).per_s), [5000.0, 500.0], HERE),
+    need("read_mib_per_s", "MiB/s", STREAMS, Value::Metric("read_mib_per_s", "read"), [200.0, 50.0], HERE),
+    need("write_mib_per_s", "MiB/s", STREAMS, Value::Metric("write_mib_per_s", "write"), [100.0, 25.0], HERE),
+    need("writes_per_s", "1/s", WRITES, Value::Metric("writes_per_s", ""), [2000.0, 200.0], HERE),
+    need(
+        "clock_read_ns",
+        "ns",
+        CLOCK,
+        Value::Metric("clock_read_ns_p50", ""),
+        [100.0, 1000.0],
+        "manual of pg_test_timing: less than 100 ns",
+    ),
+    need("memory_ns", "ns", MEMORY, Value::Metric("latency_huge_ns_p50", ""), [150.0, 400.0], HERE),
+    need("cpu_mhz", "MHz", CPU, Value::Metric("effective_mhz", ""), [2000.0, 1000.0], HERE),
+    need("steal_pct", "%", CPU, Value::Metric("steal_pct", ""), [2.0, 10.0], HERE),
+    need("round_trip_us_p50", "us", ROUND_TRIPS, Value::Metric("rtt_us_p50", ""), [1000.0, 10_000.0], HERE),
+];
+
+/// Words of a verdict beside those of facts.
+pub(crate) const WARN: &str = "warn";
+pub(crate) const FAIL: &str = "fail";
+
+/// Every need of which a test was planned.
+pub(crate) fn rows(finished: &[Finished], goals: &Goals, planned: &dyn Fn(&str) -> bool) -> Vec<NeedRow> {
+    NEEDS.iter().filter(|need| planned(need.test)).map(|need| row(need, finished, goals)).collect()
+}
+
+fn row(need: &Need, finished: &[Finished], goals: &Goals) -> NeedRow {
+    let value = match (&need.value, Finished::of(finished, need.test)) {
+        (_, None) => Figure::na("its test has no result"),
+        (Value::Metric(key, scope), Some(test)) => test.value(key, scope),
+        (Value::Class(of), _) => of(finished),
+    };
+    let given = goals.of(need.name);
+    let limits = given.unwrap_or(need.limits);
+    NeedRow {
+        need: need.name.to_owned(),
+        verdict: verdict(need, limits, &value).to_owned(),
+        need_value: value,
+        unit: need.unit.to_owned(),
+        warn: Figure::decimal(limits.warn),
+        fail: Figure::decimal(limits.fail),
+        test: need.test.to_owned(),
+        source: if given.is_some() { "the file of goals" } else { need.source }.to_owned(),
+        is_higher_better: need.is_higher_better,
+    }
+}
+
+fn verdict(need: &Need, limits: Limits, value: &Figure) -> &'static str {
+    let is_beyond = |value: f64, limit: f64| if need.is_higher_better { value < limit } else { value > limit };
+    match value.value() {
+        // No load keeps the latency, which was measured: that is worse than any rate.
+        None if matches!(need.value, Value::Class(_))
+            && value.reason().is_some_and(|why| why.contains("the lowest is")) =>
+        {
+            FAIL
+        }
+        None => facts::UNKNOWN,
+        Some(value) if is_beyond(value, limits.fail) => FAIL,
+        Some(value) if is_beyond(value, limits.warn) => WARN,
+        Some(_) => facts::GOOD,
+    }
+}
