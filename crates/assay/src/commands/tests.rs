@@ -196,6 +196,11 @@ fn a_load_looks_as_frozen() {
 }
 
 #[test]
+fn a_platform_looks_as_frozen() {
+    faces_of("platform");
+}
+
+#[test]
 fn a_sweep_looks_as_frozen() {
     faces_of("sweep");
 }

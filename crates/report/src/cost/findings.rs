@@ -1,4 +1,4 @@
-//! Prices beside figures: R28, and R12 and R41 for the provisioned limits of a price file.
+//! Prices beside figures: R28, and R12 and R42 for the provisioned limits of a price file.
 
 use super::{Cost, between};
 use assay_measure::record::Advice;
@@ -156,7 +156,7 @@ fn pinned(cost: &Cost) -> Option<Advice> {
 }
 
 const BEYOND: Rule = Rule {
-    id: "R41",
+    id: "R42",
     title: "More was delivered than is paid for",
     changes_figures: true,
     fires_when: || format!("IOPS or MB/s are more than {WITHIN} % above what a price file says is paid for; high"),

@@ -374,7 +374,7 @@ const CASES: &[assay_testkit::rules::Case] = &[
         let advice = super::findings(&[&used(if fires { 9701.0 } else { 9699.0 }, 50.0)]);
         Record { advice, ..Record::default() }
     }),
-    ("R41", |fires| {
+    ("R42", |fires| {
         let advice = super::findings(&[&used(if fires { 10_301.0 } else { 10_299.0 }, 50.0)]);
         Record { advice, ..Record::default() }
     }),
@@ -395,7 +395,7 @@ fn the_answer_of_one_run_says_what_a_unit_costs_how_much_is_used_and_what_is_bey
     let text = answer(&[&cost], Screen::default()).text();
     let first = text.lines().next().unwrap();
     assert!(first.starts_with("p costs EUR 105.00 a month: EUR 7.836 per 1,000 read IOPS and month"), "{text}");
-    for words in ["134 % of the IOPS", "R41: p delivered 13,400 IOPS, 134 % of the 10,000 provisioned", "projection"] {
+    for words in ["134 % of the IOPS", "R42: p delivered 13,400 IOPS, 134 % of the 10,000 provisioned", "projection"] {
         assert!(text.replace("\n                  ", " ").contains(words), "{words}: {text}");
     }
     assert!(text.lines().count() <= 40, "{text}");
