@@ -12,15 +12,19 @@ use crate::units::{fixed, short};
 
 /// Fewest seconds of a level.
 const LEVEL_SECONDS: usize = 5;
+/// Disturbances after a cap are falls too: so many are looked at.
+const FALLS: usize = 10;
 /// Smallest fall that counts: a fifth.
 const FALL_RATIO: f64 = 0.2;
 /// Seconds under a cap lie within this part of their middle.
 const STILL_RATIO: f64 = 0.01;
 /// Fewer seconds than [`LEVEL_SECONDS`], but so many, are enough where they lie within this part of their middle.
 const EXACT: (usize, f64) = (3, 0.002);
-/// A rate that comes again is the same to this part, in [`LEVEL_SECONDS`] and in so large a part of the level, while no second
-/// is much above it: what a busy host takes from the others says nothing against a cap.
-const AGAIN: (f64, f64) = (0.001, 0.4);
+/// A rate that comes again is the same to this part, in [`LEVEL_SECONDS`] and in a third of the level or more, while no second is
+/// far above it: what a busy host takes from the others says nothing against a cap.
+const AGAIN_RATIO: f64 = 0.001;
+/// A cap lets no more than this part through above it: the kernel's accounts for a tenth of a second at a time.
+const ABOVE_RATIO: f64 = 0.12;
 /// Counts below are the same again by chance.
 const AGAIN_LEAST: f64 = 100.0;
 /// Seconds within this part are a level too where the device had room.
@@ -54,7 +58,7 @@ pub const RULE: Rule = Rule {
             "A rate per second falls by at least {} %, and the seconds after the last such fall are a level: \
              {LEVEL_SECONDS} or more, nine in ten within {} % of their median ({} % where the device was busy for less than \
              {IDLE_PCT} % of them) or made up for within {MADE_UP_SECONDS} s; or {} or more within {} %; or \
-             {LEVEL_SECONDS} and {} % of them the same to {} %, and none more than {} % above. Without a fall: all of \
+             {LEVEL_SECONDS} and a third of them the same to {} %, and none more than {} % above. Without a fall: all of \
              {HELD_SECONDS} or more seconds lie within {} % while requests wait above the device. R12, A5 and A6 come \
              first; high after a fall",
             100.0 * FALL_RATIO,
@@ -62,9 +66,8 @@ pub const RULE: Rule = Rule {
             100.0 * LEVEL_RATIO,
             EXACT.0,
             100.0 * EXACT.1,
-            100.0 * AGAIN.1,
-            100.0 * AGAIN.0,
-            100.0 * LEVEL_RATIO,
+            100.0 * AGAIN_RATIO,
+            100.0 * ABOVE_RATIO,
             100.0 * HELD_RATIO,
         )
     },
@@ -95,6 +98,8 @@ pub struct Level {
     pub from: usize,
     /// Half the range of its seconds, % of the rate.
     pub spread_pct: f64,
+    /// Half of its seconds are so near, % of the rate.
+    pub half_pct: f64,
     /// How busy the device was meanwhile, %, where it had room.
     pub idle_pct: Option<f64>,
 }
@@ -121,30 +126,39 @@ pub fn find(rates: &[f64], beside: &Beside) -> Option<Level> {
         let level = (*at..at + 3).find_map(|from| level(rates, beside, from))?;
         (before - level.per_s >= FALL_RATIO * before).then_some(Level { before_per_s: Some(before), ..level })
     };
-    falls.iter().rev().find_map(after).or_else(|| held(rates, beside))
+    falls.iter().rev().take(FALLS).find_map(after).or_else(|| held(rates, beside))
 }
 
 /// What lets through the same from a second on to the end.
 fn level(rates: &[f64], beside: &Beside, from: usize) -> Option<Level> {
     let level = rates.get(from..).filter(|level| level.len() >= EXACT.0)?;
-    let per_s = median(level).filter(|per_s| *per_s > 0.0)?;
+    let middle = median(level).filter(|middle| *middle > 0.0)?;
     let busy_pct = beside.busy_pct.get(from..).filter(|busy| !busy.is_empty()).map(mean);
     let idle_pct = busy_pct.filter(|pct| *pct < IDLE_PCT);
-    let spread = spread(level, per_s);
     // One second in ten may be disturbed.
-    let is_still = |ratio: f64| level.len() >= LEVEL_SECONDS && still(level, per_s, ratio) * 10 >= level.len() * 9;
-    let is_level = spread <= EXACT.1
-        || comes_again(level, per_s)
-        || is_still(STILL_RATIO)
-        || (idle_pct.is_some() && is_still(LEVEL_RATIO));
-    is_level.then_some(Level { per_s, before_per_s: None, from, spread_pct: 100.0 * spread, idle_pct })
+    let is_still = |ratio: f64| level.len() >= LEVEL_SECONDS && still(level, middle, ratio) * 10 >= level.len() * 9;
+    let is_level = spread(level, middle) <= EXACT.1 || is_still(STILL_RATIO);
+    let per_s = if is_level {
+        middle
+    } else {
+        again(level).or_else(|| (idle_pct.is_some() && is_still(LEVEL_RATIO)).then_some(middle))?
+    };
+    let off: Vec<f64> = level.iter().map(|rate| 100.0 * (rate - per_s).abs() / per_s).collect();
+    let (spread_pct, half_pct) = (100.0 * spread(level, per_s), median(&off)?);
+    Some(Level { per_s, before_per_s: None, from, spread_pct, half_pct, idle_pct })
 }
 
-/// Whether seconds come to the same rate again and again, and none to much more.
-fn comes_again(level: &[f64], per_s: f64) -> bool {
-    let same = level.iter().filter(|rate| (*rate - per_s).abs() <= AGAIN.0 * per_s).count();
-    let is_often = same >= LEVEL_SECONDS && same as f64 >= AGAIN.1 * level.len() as f64;
-    is_often && per_s >= AGAIN_LEAST && level.iter().all(|rate| *rate <= (1.0 + LEVEL_RATIO) * per_s)
+/// The rate to which seconds come again and again, where none comes to much more.
+fn again(level: &[f64]) -> Option<f64> {
+    // A day has 86,400 seconds.
+    let mut sorted = level.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let up_to = |bound: f64| sorted.partition_point(|rate| *rate <= bound);
+    let same = |per_s: f64| up_to((1.0 + AGAIN_RATIO) * per_s) - up_to((1.0 - AGAIN_RATIO) * per_s);
+    let often = level.iter().copied().max_by_key(|rate| same(*rate))?;
+    let is_often = same(often) >= LEVEL_SECONDS && 3 * same(often) >= level.len();
+    let is_most = level.iter().all(|rate| *rate <= (1.0 + ABOVE_RATIO) * often);
+    (is_often && is_most && often >= AGAIN_LEAST).then_some(often)
 }
 
 /// A level from the first second on is one only where requests are seen to wait for it.
@@ -325,7 +339,12 @@ impl Cap {
     #[must_use]
     pub fn text(&self) -> String {
         let round = if is_round(self.level.per_s) { ", a round figure" } else { "" };
-        let spread = fixed(self.level.spread_pct.max(0.1), 1);
+        // Seconds that others disturbed are no seconds of the cap.
+        let (which, spread) = match self.level.spread_pct {
+            pct if pct <= 100.0 * LEVEL_RATIO => ("the", pct),
+            _ => ("half of the", self.level.half_pct),
+        };
+        let spread = fixed(spread.max(0.1), 1);
         let mut text = match self.level.before_per_s {
             Some(before) => {
                 let (from, to) = self.begins_s;
@@ -335,7 +354,7 @@ impl Cap {
                     format!("from some second between {} and {} s on", fixed(from, 0), fixed(to, 0))
                 };
                 format!(
-                    "It looks like a cap of {}{round}, {since}: before it there were {} {}, and the seconds since are \
+                    "It looks like a cap of {}{round}, {since}: before it there were {} {}, and {which} seconds since are \
                      within {spread} % of this rate.",
                     self.rate(),
                     short(before),

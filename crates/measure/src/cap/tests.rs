@@ -61,14 +61,25 @@ fn what_others_take_from_some_seconds_says_nothing_against_a_cap() {
     ];
     let cap = find(&recorded, &Beside::default()).expect("a cap");
     assert!((cap.per_s - 1500.0).abs() < 1.0 && cap.from == 12, "{cap:?}");
-    // Half as many the same, and a second far above.
+    // Fewer of them the same, and a second far above.
     let apart = |at: usize, rate: f64| {
         let mut rates = recorded;
         rates[at] = rate;
         find(&rates, &Beside::default())
     };
-    assert_eq!(apart(13, 1540.0), None);
-    assert_eq!(apart(22, 1600.0), None);
+    let fewer = [(13, 1540.0), (14, 1440.0)].into_iter().fold(recorded, |mut rates, (at, rate)| {
+        rates[at] = rate;
+        rates
+    });
+    assert_eq!(find(&fewer, &Beside::default()), None);
+    assert_eq!(apart(22, 1700.0), None);
+    // At 2,000, with as much again as a slice of a tenth of a second holds in some seconds.
+    let recorded = [
+        16_111.87, 26_888.95, 19_708.48, 508.0145, 1483.046, 1971.99, 1963.804, 1986.106, 927.0391, 1211.003, 2200.011,
+        1933.04, 2009.94, 2056.842, 1829.102, 2171.065, 1998.071, 2001.878, 1603.974, 1999.828, 2000.213, 1999.977,
+        2000.053, 1999.658,
+    ];
+    assert_eq!(find(&recorded, &Beside::default()).map(|cap| cap.per_s.round()), Some(2000.0));
 }
 
 #[test]
