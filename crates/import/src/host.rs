@@ -38,7 +38,7 @@ const CPU: [(&str, &str); 18] = [
 ];
 
 /// Titles of a device's columns, the series without its name, and what a unit is in ours.
-const DEVICE: [(&str, &str, f64); 15] = [
+const DEVICE: [(&str, &str, f64); 22] = [
     ("r/s", "disk_read_requests_per_s", 1.0),
     ("w/s", "disk_write_requests_per_s", 1.0),
     ("tps", "disk_requests_per_s", 1.0),
@@ -54,6 +54,13 @@ const DEVICE: [(&str, &str, f64); 15] = [
     ("aqu-sz", "disk_in_queue_count", 1.0),
     ("avgqu-sz", "disk_in_queue_count", 1.0),
     ("%util", "disk_busy_pct", 1.0),
+    ("areq-sz", "disk_request_kib", 1.0),
+    ("rareq-sz", "disk_read_request_kib", 1.0),
+    ("wareq-sz", "disk_write_request_kib", 1.0),
+    ("d/s", "disk_discard_requests_per_s", 1.0),
+    ("d_await", "disk_discard_us_avg", 1e3),
+    ("f/s", "disk_flush_requests_per_s", 1.0),
+    ("f_await", "disk_flush_us_avg", 1e3),
 ];
 
 fn is_vmstat(line: &str) -> bool {
@@ -234,7 +241,7 @@ fn series_of(title: &str, device: Option<&str>) -> Option<(String, f64)> {
 
 /// A series with its unit apart, since names end in their units.
 fn unit_of(series: &str) -> (&str, &str) {
-    const UNITS: [&str; 5] = ["requests_per_s", "kib_per_s", "us_avg", "count", "pct"];
+    const UNITS: [&str; 6] = ["request_kib", "requests_per_s", "kib_per_s", "us_avg", "count", "pct"];
     let found = UNITS.iter().find_map(|unit| Some((series.strip_suffix(unit)?, *unit)));
     let (stem, unit) = found.unwrap_or((series, ""));
     (stem.trim_end_matches('_'), unit)

@@ -11,7 +11,7 @@ const CLOCK: f64 = 0.002;
 const BUCKET: f64 = 0.02;
 
 pub(super) fn identities(read: &Read<'_>) -> Vec<Option<Identity>> {
-    vec![shares(read), classes(read), samples(read), groups(read), intervals(read), bins(read)]
+    vec![shares(read), classes(read), samples(read), groups(read), intervals(read), bins(read), devices(read)]
 }
 
 /// Every job with each of its ways.
@@ -277,6 +277,35 @@ fn bins(read: &Read<'_>) -> Option<Identity> {
         }
     }
     judge(rule("IO23", "percentiles are those of the bins"), cases)
+}
+
+/// HOST2: rates x times of a device are what was in its queue, rates x sizes its bytes.
+fn devices(read: &Read<'_>) -> Option<Identity> {
+    const LOOSE: f64 = 0.05;
+    let mut cases = Vec::new();
+    for value in read.info.values.iter().filter(|value| value.name == "aqu-sz") {
+        let device = value.key.strip_prefix("disk_in_queue_").and_then(|rest| rest.strip_suffix("_count"));
+        let (Some(device), Some(queue)) = (device, read.num(&value.scope, &value.key)) else {
+            continue;
+        };
+        let of = |way: &str, what: &str| read.num(&value.scope, &format!("{way}_{device}_{what}"));
+        let name = |what: &str| format!("{device}, {}, {what}", value.scope);
+        let waited = |way: &str| Some(of(way, "requests_per_s")?.by(of(way, "us_avg")?).times(1e-6));
+        let both = waited("disk_read").zip(waited("disk_write")).map(|(reads, writes)| reads.plus(writes));
+        let flushes = waited("disk_flush");
+        let others = [waited("disk_discard"), flushes].into_iter().flatten();
+        // A queue holds flushes that older versions do not print.
+        let judged = if flushes.is_some() { equal } else { at_most };
+        let all = both.or_else(|| waited("disk")).map(|sum| others.fold(sum, Num::plus));
+        cases.extend(all.map(|all| judged(name("queue"), all, queue, LOOSE)));
+        for way in ["disk_read", "disk_write", "disk"] {
+            let bytes = of(way, "kib_per_s")
+                .or_else(|| Some(of("disk_read", "kib_per_s")?.plus(of("disk_write", "kib_per_s")?)));
+            let product = of(way, "requests_per_s").zip(of(way, "request_kib")).map(|(rate, size)| rate.by(size));
+            cases.extend(bytes.zip(product).map(|(bytes, product)| equal(name(way), bytes, product, 0.01)));
+        }
+    }
+    judge(rule("HOST2", "rates x times of a device = its queue; rates x sizes = its bytes"), cases)
 }
 
 fn us_of(value: f64, off: f64) -> Num {

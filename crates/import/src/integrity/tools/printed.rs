@@ -99,7 +99,7 @@ const IDENTITIES: &[Entry] = &[
     ]),
     ("HOST1", "CPU columns of a step sum to 100 %", &[
         "host_idle_pct + host_user_pct + host_nice_pct? + host_system_pct? + host_iowait_pct? + host_irq_pct? \
-         + host_softirq_pct? + host_steal_pct? + host_guest_pct? + host_guest_nice_pct? = 100 ~ 0.005",
+         + host_softirq_pct? + host_steal_pct? + host_guest_pct? + host_guest_nice_pct? = 100 ~ 0.001",
     ]),
     // A whole of several streams is over the longest; the receiver's time may be the sender's.
     ("NET1", "bytes x 8 / time = bits per second", &[
