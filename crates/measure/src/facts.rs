@@ -125,6 +125,31 @@ impl FactKey {
     }
 }
 
+/// A limit that a control group sets on the I/O of this process at a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct IoCap<'a> {
+    /// The device's kernel name.
+    pub disk: &'a str,
+    /// `read_iops`, `write_iops`, `read_bytes` or `write_bytes`, each per second.
+    pub kind: &'static str,
+    /// So many of them.
+    pub per_s: f64,
+    /// The setting and the group.
+    pub by: &'a str,
+}
+
+/// The limits among a host's facts: `io_cap_vda_read_iops` = `5000 by blkio throttle of /load`.
+pub fn io_caps(facts: &[Fact]) -> impl Iterator<Item = IoCap<'_>> {
+    const KINDS: [&str; 4] = ["read_iops", "write_iops", "read_bytes", "write_bytes"];
+    facts.iter().filter_map(|fact| {
+        let rest = fact.name.strip_prefix("io_cap_")?;
+        let kind = KINDS.into_iter().find(|kind| rest.ends_with(kind))?;
+        let disk = rest.strip_suffix(kind)?.strip_suffix('_')?;
+        let (per_s, by) = fact.value.split_once(" by ")?;
+        Some(IoCap { disk, kind, per_s: per_s.parse().ok()?, by })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

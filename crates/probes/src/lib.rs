@@ -18,8 +18,18 @@ pub mod network;
 pub mod ping;
 pub mod redo;
 pub mod sync;
+pub mod throttle;
 pub mod topology;
 
 /// Every probe of this crate, in the order of their help: adding one touches its folder and this file.
-pub const PROBES: &[assay_run::probe::ProbeSpec] =
-    &[sync::SPEC, cpu::SPEC, memory::SPEC, topology::SPEC, clock::SPEC, network::SPEC, ping::SPEC, redo::SPEC];
+pub const PROBES: &[assay_run::probe::ProbeSpec] = &[
+    sync::SPEC,
+    throttle::SPEC,
+    cpu::SPEC,
+    memory::SPEC,
+    topology::SPEC,
+    clock::SPEC,
+    network::SPEC,
+    ping::SPEC,
+    redo::SPEC,
+];

@@ -1,6 +1,7 @@
 //! R12: a configured limit caps the figures.
 
 use super::*;
+use assay_measure::facts::{IoCap, io_caps};
 
 const WITHIN: f64 = 0.03;
 const ROOM: f64 = 0.9;
@@ -31,7 +32,7 @@ pub(super) fn judge(record: &Record) -> RuleResult {
         (1, _) => record.checks.process_write_bytes.value(),
         _ => None,
     };
-    let used = |cap: &Cap<'_>| {
+    let used = |cap: &IoCap<'_>| {
         let disk: &DiskRow = record.os.disk.iter().find(|disk| disk.name == cap.disk)?;
         let all = match cap.kind {
             "read_iops" => disk.reads_count,
@@ -42,12 +43,12 @@ pub(super) fn judge(record: &Record) -> RuleResult {
         let count = own(cap.kind).unwrap_or(all as f64);
         Some(count / elapsed / cap.per_s)
     };
-    let direction = |cap: &Cap<'_>| cap.kind.starts_with("read");
-    for cap in caps(record) {
+    let direction = |cap: &IoCap<'_>| cap.kind.starts_with("read");
+    for cap in io_caps(&record.host.facts) {
         let Some(share) = used(&cap).filter(|share| (share - 1.0).abs() <= WITHIN) else {
             continue;
         };
-        let others = caps(record)
+        let others = io_caps(&record.host.facts)
             .filter(|other| other.disk == cap.disk && other.kind != cap.kind && direction(other) == direction(&cap));
         if others.filter_map(|other| used(&other)).any(|share| share >= ROOM) {
             continue;
@@ -68,25 +69,4 @@ pub(super) fn judge(record: &Record) -> RuleResult {
         return Ok(Some(RULE.advise(high, text, &evidence)));
     }
     Ok(None)
-}
-
-/// A limit somebody set on a device, from the host's facts.
-struct Cap<'a> {
-    disk: &'a str,
-    /// `read_iops`, `write_iops`, `read_bytes` or `write_bytes`, each per second.
-    kind: &'a str,
-    per_s: f64,
-    by: &'a str,
-}
-
-/// `io_cap_vda_read_iops` = `5000 by blkio throttle of /load`.
-fn caps(record: &Record) -> impl Iterator<Item = Cap<'_>> {
-    const KINDS: [&str; 4] = ["read_iops", "write_iops", "read_bytes", "write_bytes"];
-    record.host.facts.iter().filter_map(|fact| {
-        let rest = fact.name.strip_prefix("io_cap_")?;
-        let kind = KINDS.into_iter().find(|kind| rest.ends_with(kind))?;
-        let disk = rest.strip_suffix(kind)?.strip_suffix('_')?;
-        let (per_s, by) = fact.value.split_once(" by ")?;
-        Some(Cap { disk, kind, per_s: per_s.parse().ok()?, by })
-    })
 }

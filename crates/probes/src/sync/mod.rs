@@ -26,6 +26,7 @@ use assay_run::probe::{Aimed, Measured, ProbeSpec, Request, Steps, Takes};
 use assay_run::stop::Stop;
 use plan::Step;
 use reading::{SyncMethod, SyncReading, SyncReadings};
+pub(crate) use streams::stamp;
 
 use std::path::Path;
 use std::time::Duration;

@@ -39,7 +39,7 @@ impl Offsets {
 }
 
 /// Changes every sector of a write, so that no layer below can tell it is the same again.
-pub(super) fn stamp(buffer: &mut [u8], stream: u32, turn: u64) {
+pub(crate) fn stamp(buffer: &mut [u8], stream: u32, turn: u64) {
     for sector in buffer.chunks_exact_mut(512) {
         let mixed = turn.wrapping_mul(GOLDEN_GAMMA) ^ u64::from(stream);
         sector[..8].copy_from_slice(&turn.to_le_bytes());
