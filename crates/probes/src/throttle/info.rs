@@ -70,7 +70,7 @@ pub(crate) struct ThrottleRow {
     pub refill_s: Figure,
     /// How long it was loaded, and left alone in between, s.
     #[column("loaded s", 1)]
-    pub loaded_s: f64,
+    pub loaded_s: Figure,
     pub pause_s: f64,
     /// Operations per second in each slice, before the pause and after it.
     pub first_per_s: Vec<f64>,

@@ -41,7 +41,7 @@ fn line(row: &ThrottleRow) -> HeadlineLine {
         BUCKET => format!("a token bucket, {}", row.by),
         FELL => format!("it fell to that and did not come back after {} s", fixed(row.pause_s, 1)),
         _ if row.is_capped() => format!("a cap, {}", row.by),
-        _ => format!("no cap within {} s", fixed(row.loaded_s, 0)),
+        _ => format!("no cap within {} s", fixed(row.loaded_s.value().unwrap_or(0.0), 0)),
     };
     let mut told = vec![HeadlineFigure::new(&row.sustained_per_s, &format!("/s sustained ({}): {cap}", row.operation))];
     if row.burst_per_s.value().is_some() {

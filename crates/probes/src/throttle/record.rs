@@ -87,7 +87,7 @@ fn row(load: &Load, resource: Resource, caps: &[IoCap<'_>]) -> ThrottleRow {
         burst_s: burst(|burst| burst.lasted_s),
         bucket_count: burst(|burst| burst.size),
         refill_s: burst(|burst| burst.refill_s),
-        loaded_s: (first.len() + second.len()) as f64 * load.slice_s,
+        loaded_s: Figure::decimal((first.len() + second.len()) as f64 * load.slice_s),
         pause_s: load.pause_s,
         first_per_s: per_s(first),
         second_per_s: per_s(second),
