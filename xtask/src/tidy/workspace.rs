@@ -16,7 +16,7 @@ const SERVER: &[&str] = &["assay-slob", "assay-orders", "assay-run", "assay-awr"
 const WORKLOAD: &[&str] = &["assay-run", "assay-awr", "assay-measure"];
 
 /// Which of our crates each crate may depend on.
-const LAYERS: [(&str, &[&str]); 18] = [
+const LAYERS: [(&str, &[&str]); 19] = [
     ("assay-derive", &[]),
     ("assay-measure", &["assay-derive"]),
     ("assay-block", &[]),
