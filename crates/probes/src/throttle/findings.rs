@@ -3,9 +3,9 @@
 use super::fit::{FALL_RATIO, SAME_RATIO, STILL_RATIO};
 use super::info::{ThrottleInfo, ThrottleRow, UNKNOWN};
 use super::record::NAMED_RATIO;
-use assay_measure::record::{Advice, Record};
+use assay_measure::record::{Advice, Figure, Record};
 use assay_measure::rule::{Judges, Rule};
-use assay_measure::units::{fixed, short};
+use assay_measure::units::fixed;
 
 /// A burst that is so many times the sustained rate is high. Decided here: a test that ends within it is wrong by that factor.
 const HIGH_TIMES: f64 = 2.0;
@@ -50,7 +50,7 @@ const NAMED: Rule = Rule {
 fn named(_: &Record, info: &ThrottleInfo) -> Option<Advice> {
     let capped: Vec<&ThrottleRow> = info.loads.iter().filter(|row| row.is_named()).collect();
     let first = capped.first()?;
-    let told = |row: &&ThrottleRow| format!("{} at {} ({})", row.resource, rate(row), row.by);
+    let told = |row: &&ThrottleRow| format!("{} at {} ({})", row.resource, row.sustained(), row.by);
     let text = format!("A control group caps the storage: {}.", list(&capped, told));
     Some(NAMED.explain(true, text, &[("sustained_per_s", value(&first.sustained_per_s))]))
 }
@@ -78,11 +78,11 @@ fn burst(_: &Record, info: &ThrottleInfo) -> Option<Advice> {
     let most = bursts.iter().map(times).reduce(f64::max)?;
     let told = |row: &&ThrottleRow| {
         format!(
-            "{} at {}/s for {} s, then {}; the bucket fills again in {} s without load",
+            "{} at {} for {} s, then {}; the bucket fills again in {} s without load",
             row.resource,
-            short(value(&row.burst_per_s)),
+            row.words(&row.burst_per_s),
             fixed(value(&row.burst_s), 1),
-            rate(row),
+            row.sustained(),
             fixed(value(&row.refill_s), 1)
         )
     };
@@ -111,7 +111,7 @@ const CAPPED: Rule = Rule {
 fn capped(_: &Record, info: &ThrottleInfo) -> Option<Advice> {
     let capped: Vec<&ThrottleRow> = info.loads.iter().filter(|row| row.is_capped() && !row.is_named()).collect();
     let first = capped.first()?;
-    let told = |row: &&ThrottleRow| format!("{} at {} ({})", row.resource, rate(row), row.cap);
+    let told = |row: &&ThrottleRow| format!("{} at {} ({})", row.resource, row.sustained(), row.cap);
     let text = format!("Something caps the storage: {}. Who caps is {UNKNOWN}.", list(&capped, told));
     Some(CAPPED.explain(false, text, &[("sustained_per_s", value(&first.sustained_per_s))]))
 }
@@ -120,10 +120,6 @@ fn list(rows: &[&ThrottleRow], told: impl Fn(&&ThrottleRow) -> String) -> String
     rows.iter().map(told).collect::<Vec<_>>().join(", ")
 }
 
-fn value(figure: &assay_measure::record::Figure) -> f64 {
+fn value(figure: &Figure) -> f64 {
     figure.value().unwrap_or(f64::NAN)
-}
-
-fn rate(row: &ThrottleRow) -> String {
-    format!("{}/s", short(value(&row.sustained_per_s)))
 }

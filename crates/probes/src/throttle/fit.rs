@@ -70,7 +70,8 @@ pub(super) struct Fitted {
     pub(super) rate_per_s: f64,
     /// Half its 95 % interval.
     pub(super) half_width: Option<f64>,
-    pub(super) shape: Shape,
+    /// `None` where the time is too short to judge.
+    pub(super) shape: Option<Shape>,
 }
 
 impl Load {
@@ -93,13 +94,18 @@ impl Load {
         })
     }
 
-    fn shape(&self, begins: Option<usize>, level: &[f64], rate: f64, second: &[f64]) -> Shape {
+    fn shape(&self, begins: Option<usize>, level: &[f64], rate: f64, second: &[f64]) -> Option<Shape> {
+        if self.done.iter().any(|done| done.len() < SETTLING + 2 * TOGETHER) {
+            return None;
+        }
         let is_level = Fit::of(level).is_some_and(|fit| {
             fit.mean > 0.0 && (fit.slope * (level.len() - 1) as f64).abs() <= SLOPE_RATIO * fit.mean
         });
-        if !is_level || second.len() < LEVEL_SLICES {
-            return Shape::Open;
-        }
+        Some(if is_level { self.of_level(begins, level, rate, second) } else { Shape::Open })
+    }
+
+    /// Of a load that ended at a level.
+    fn of_level(&self, begins: Option<usize>, level: &[f64], rate: f64, second: &[f64]) -> Shape {
         // Where the bucket was empty when the load began, only the second burst shows it.
         let again = last_fall(second).filter(|at| {
             let level = mean(&second[(at + 1).min(second.len() - 1)..]);
@@ -237,7 +243,7 @@ mod tests {
             device.bucket = Some((size, size, gain));
             let able = device.per_slice;
             let fitted = device.load(|_| 1.0).fit().unwrap();
-            let Shape::Bucket(burst) = fitted.shape else { panic!("{seed}: {fitted:?}") };
+            let Some(Shape::Bucket(burst)) = fitted.shape else { panic!("{seed}: {fitted:?}") };
             assert!(near(fitted.rate_per_s, gain / SLICE_S), "{seed}: {fitted:?}, gain {gain}");
             assert!(near(burst.size, size), "{seed}: {burst:?}, size {size}");
             assert!(near(burst.per_s, able / SLICE_S), "{seed}: {burst:?}, able {able}");
@@ -252,7 +258,7 @@ mod tests {
     fn a_bucket_that_begins_empty_shows_after_the_pause() {
         let mut device = Device { bucket: Some((0.0, 50_000.0, 300.0)), ..Device::of(1, 2000.0, 0.03) };
         let fitted = device.load(|_| 1.0).fit().unwrap();
-        let Shape::Bucket(burst) = fitted.shape else { panic!("{fitted:?}") };
+        let Some(Shape::Bucket(burst)) = fitted.shape else { panic!("{fitted:?}") };
         assert!(near(fitted.rate_per_s, 3000.0) && near(burst.size, 9000.0), "{fitted:?}");
     }
 
@@ -262,7 +268,7 @@ mod tests {
             let gain = 20.0 + 10.0 * seed as f64;
             let mut device = Device { bucket: Some((0.0, gain, gain)), ..Device::of(seed, 3000.0, 0.1) };
             let fitted = device.load(|_| 1.0).fit().unwrap();
-            assert_eq!(fitted.shape, Shape::Level, "{seed}");
+            assert_eq!(fitted.shape, Some(Shape::Level), "{seed}");
             assert!(near(fitted.rate_per_s, gain / SLICE_S), "{fitted:?}");
         }
     }
@@ -272,10 +278,10 @@ mod tests {
         for seed in 0..400 {
             let scatter = [0.05, 0.1, 0.3, 0.6][seed as usize % 4];
             let fitted = Device::of(seed, 1000.0, scatter).load(|_| 1.0).fit().unwrap();
-            assert_eq!(fitted.shape, Shape::Open, "{seed} {scatter}");
+            assert_eq!(fitted.shape, Some(Shape::Open), "{seed} {scatter}");
             // More depth, more work: no limit keeps it.
             let deeper = Device::of(seed, 1000.0, 0.001).load(|at| if at < 100 { 1.0 } else { 1.1 });
-            assert_eq!(deeper.fit().unwrap().shape, Shape::Open, "{seed}");
+            assert_eq!(deeper.fit().unwrap().shape, Some(Shape::Open), "{seed}");
         }
     }
 
@@ -290,10 +296,13 @@ mod tests {
                 ("heated", Device::of(seed, 1000.0, 0.05).load(heated).fit()),
                 ("decays", Device::of(seed, 1000.0, 0.05).load(decays).fit()),
             ] {
-                assert!(!matches!(fitted.unwrap().shape, Shape::Bucket(_) | Shape::Level), "{name} {seed}: {fitted:?}");
+                assert!(
+                    !matches!(fitted.unwrap().shape, Some(Shape::Bucket(_) | Shape::Level)),
+                    "{name} {seed}: {fitted:?}"
+                );
             }
             let full = Device::of(seed, 1000.0, 0.05).load(|at| if at < 40 { 1.0 } else { 0.3 }).fit().unwrap();
-            assert_eq!(full.shape, Shape::Fell, "{seed}");
+            assert_eq!(full.shape, Some(Shape::Fell), "{seed}");
             assert!(near(full.rate_per_s, 3000.0), "{full:?}");
         }
     }
@@ -303,7 +312,7 @@ mod tests {
         assert_eq!(Load::default().fit(), None);
         let short = Load { slice_s: SLICE_S, done: [vec![5.0; 19], vec![5.0; 19]], pause_s: 1.0 };
         assert_eq!(short.fit(), None);
-        let stopped = Load { slice_s: SLICE_S, done: [vec![5.0; 20], Vec::new()], pause_s: 0.0 };
-        assert_eq!(stopped.fit().unwrap().shape, Shape::Open);
+        let stopped = Load { slice_s: SLICE_S, done: [vec![5.0; 20], Vec::new()], ..short };
+        assert_eq!(stopped.fit().unwrap().shape, None);
     }
 }

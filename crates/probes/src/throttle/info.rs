@@ -2,6 +2,7 @@
 
 use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Part};
+use assay_measure::units::fixed;
 
 /// What `assay throttle` measured. A rate counts operations whose calls returned (layer `syscall`).
 #[figures(group = Storage)]
@@ -86,6 +87,24 @@ pub(super) const NONE: &str = "none seen";
 pub(super) const UNKNOWN: &str = "not known: the device, the volume or the instance";
 
 impl ThrottleRow {
+    /// A rate of this load in the unit in which it is told.
+    pub(super) fn told(&self, per_s: &Figure) -> (Figure, &'static str) {
+        match self.resource.as_str() {
+            "bytes" => (per_s.scaled(self.operation_bytes as f64 / 1e6), " MB/s"),
+            _ => (per_s.clone(), "/s"),
+        }
+    }
+
+    /// The sustained rate in words.
+    pub(super) fn sustained(&self) -> String {
+        self.words(&self.sustained_per_s)
+    }
+
+    pub(super) fn words(&self, per_s: &Figure) -> String {
+        let (value, unit) = self.told(per_s);
+        value.value().map_or_else(|| "n/a".to_owned(), |value| format!("{}{unit}", fixed(value, 0)))
+    }
+
     /// Whether a control group sets the cap.
     pub(super) fn is_named(&self) -> bool {
         self.limit_per_s.value().is_some()

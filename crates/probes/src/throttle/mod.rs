@@ -18,7 +18,7 @@ use crate::scratch::{Place, Scratch, failed, left_behind};
 use assay_block::{DeviceFacts, device_facts};
 use assay_measure::clock::Clock;
 use assay_measure::record::Record;
-use assay_measure::snapshot::RunData;
+use assay_measure::snapshot::{Fact, RunData};
 use assay_run::dataset::lines::{bytes, count, decimal, measuring, text};
 use assay_run::engine::{EngineError, Line};
 use assay_run::probe::{Aimed, Measured, ProbeSpec, Request, Steps, Takes};
@@ -32,6 +32,8 @@ const FILE_BYTES: u64 = 128 << 20;
 /// Parts of a resource's time: loaded, left alone, loaded deeper.
 const LOADED: f64 = 0.5;
 const PAUSE: f64 = 0.15;
+/// A segment of a request is one page, where no pages lie side by side.
+const PAGE_BYTES: u64 = 4096;
 
 /// The probe.
 pub const SPEC: ProbeSpec = ProbeSpec {
@@ -59,8 +61,12 @@ struct ThrottleReadings {
     path: String,
     /// The device's kernel name, if there is one.
     disk: Option<String>,
+    /// As [`Aim::request_bytes`].
+    request_bytes: Option<[u64; 2]>,
     is_memory: bool,
     is_direct: bool,
+    /// The place and the device under it.
+    facts: Vec<Fact>,
     /// As in [`RESOURCES`], as many as were loaded.
     loads: Vec<Load>,
     host: HostWindow,
@@ -100,11 +106,22 @@ impl Aim {
             std::thread::sleep(SLICE.min(pause.saturating_sub(begun.elapsed())));
         }
         let pause_s = begun.elapsed().as_secs_f64();
-        let second = match loader.stop.requested() {
-            true => Vec::new(),
-            false => loader.saturate(deeper, self.share().mul_f64(1.0 - LOADED - PAUSE)).map_err(failed)?,
+        let second = if loader.stop.requested() {
+            Vec::new()
+        } else {
+            loader.saturate(deeper, self.share().mul_f64(1.0 - LOADED - PAUSE)).map_err(failed)?
         };
         Ok(Load { slice_s: SLICE.as_secs_f64(), done: [first, second], pause_s })
+    }
+
+    /// Bytes of the largest request that the block layer makes: of pages that lie apart, and of pages side by side.
+    fn request_bytes(&self) -> Option<[u64; 2]> {
+        let disk = self.facts.disk.as_ref().ok()?;
+        let limit = |name: &str| -> Option<u64> {
+            std::fs::read_to_string(format!("/sys/block/{disk}/queue/{name}")).ok()?.trim().parse().ok()
+        };
+        let most = limit("max_sectors_kb")?.saturating_mul(1024);
+        Some([limit("max_segments")?.saturating_mul(PAGE_BYTES).min(most), most])
     }
 }
 
@@ -149,8 +166,10 @@ impl Aimed for Aim {
         Ok(Box::new(ThrottleReadings {
             path: self.place.path().display().to_string(),
             disk: self.facts.disk.clone().ok(),
+            request_bytes: self.request_bytes(),
             is_memory: self.facts.is_tmpfs,
             is_direct,
+            facts: self.facts.lines().into_iter().map(|(name, value)| Fact::new(name, &value)).collect(),
             loads,
             host: around.end(),
             is_stopped: stop.requested(),

@@ -41,15 +41,22 @@ fn line(row: &ThrottleRow) -> HeadlineLine {
         BUCKET => format!("a token bucket, {}", row.by),
         FELL => format!("it fell to that and did not come back after {} s", fixed(row.pause_s, 1)),
         _ if row.is_capped() => format!("a cap, {}", row.by),
+        "" => "too little time to judge whether it is capped; use --time 20s or more".to_owned(),
         _ => format!("no cap within {} s", fixed(row.loaded_s.value().unwrap_or(0.0), 0)),
     };
-    let mut told = vec![HeadlineFigure::new(&row.sustained_per_s, &format!("/s sustained ({}): {cap}", row.operation))];
-    if row.burst_per_s.value().is_some() {
-        told.push(HeadlineFigure::new(&row.burst_per_s, "/s in a burst"));
-        told.push(HeadlineFigure::new(&row.burst_s, "s long"));
-        told.push(HeadlineFigure::new(&row.refill_s, "s until it is back whole"));
-    }
-    HeadlineLine::told(title(row), told)
+    let told = |per_s, what: &str| {
+        let (value, unit) = row.told(per_s);
+        HeadlineFigure::new(&value, &format!("{} {what}", unit.trim_start()))
+    };
+    HeadlineLine::told(
+        title(row),
+        vec![
+            told(&row.sustained_per_s, &format!("sustained ({}): {cap}", row.operation)),
+            told(&row.burst_per_s, "in a burst"),
+            HeadlineFigure::new(&row.burst_s, "s long"),
+            HeadlineFigure::new(&row.refill_s, "s until it is back whole"),
+        ],
+    )
 }
 
 /// Who caps.
@@ -59,12 +66,12 @@ fn limit(info: &ThrottleInfo) -> Limit {
     else {
         return Limit::unknown("assay saw no cap; one whose burst outlasts the load cannot be seen");
     };
-    let rate = capped.sustained_per_s.value().map_or_else(String::new, |rate| fixed(rate, 0));
+    let held = format!("The load of {} ({}) was held at {}", capped.resource, capped.operation, capped.sustained());
     if capped.is_named() {
-        let evidence = format!("{} were held at {rate}/s, at the limit of {}.", capped.resource, capped.by);
+        let evidence = format!("{held}, at the limit of {}.", capped.by);
         return Limit::new("the limit of a control group", evidence);
     }
-    let evidence = format!("{} were held at {rate}/s ({}). Who caps is {UNKNOWN}.", capped.resource, capped.cap);
+    let evidence = format!("{held} ({}). Who caps is {UNKNOWN}.", capped.cap);
     Limit::new("a cap outside of this system", evidence)
 }
 
@@ -77,6 +84,7 @@ pub(super) fn render(record: &Record, info: &ThrottleInfo) -> Sections {
     page.heading("Who Caps");
     page.wrapped("", &limit(info).evidence);
     page.table_of("Sustained Rates and Bursts", RATES, &info.loads, STOPPED);
+    common::facts(&mut page, "Device", &record.plan.engine_facts);
     common::facts(&mut page, "Host", &record.host.facts);
     page
 }

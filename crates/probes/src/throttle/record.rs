@@ -26,6 +26,7 @@ const SHORT: &str = "too little time to judge; use a longer --time";
 pub(super) fn build(run: &RunData, readings: &ThrottleReadings) -> Record {
     let mut run = run.clone();
     run.sessions = 1;
+    run.engine_facts.clone_from(&readings.facts);
     if readings.is_stopped {
         let loads = many(readings.loads.len() as u64, "load");
         run.verdict = Verdict::Incomplete(format!("stopped on request after {loads}"));
@@ -33,7 +34,12 @@ pub(super) fn build(run: &RunData, readings: &ThrottleReadings) -> Record {
     let record = readings.host.record(run);
     let disk = readings.disk.clone().unwrap_or_default();
     let caps: Vec<IoCap<'_>> = io_caps(&record.host.facts).filter(|cap| cap.disk == disk).collect();
-    let loads = readings.loads.iter().zip(RESOURCES).map(|(load, resource)| row(load, resource, &caps)).collect();
+    let loads = readings
+        .loads
+        .iter()
+        .zip(RESOURCES)
+        .map(|(load, resource)| row(load, resource, readings.request_bytes, &caps))
+        .collect();
     let info = ThrottleInfo {
         path: readings.path.clone(),
         is_memory: readings.is_memory,
@@ -45,17 +51,17 @@ pub(super) fn build(run: &RunData, readings: &ThrottleReadings) -> Record {
     KIND.complete(record, &info)
 }
 
-fn row(load: &Load, resource: Resource, caps: &[IoCap<'_>]) -> ThrottleRow {
+fn row(load: &Load, resource: Resource, request_bytes: Option<[u64; 2]>, caps: &[IoCap<'_>]) -> ThrottleRow {
     let fitted = load.fit();
-    let named = fitted.and_then(|fitted| named(&fitted, resource, caps));
+    let named = fitted.and_then(|fitted| named(&fitted, resource, request_bytes, caps));
     let known = |value: Option<f64>| Figure::known(value.map(Figure::decimal), SHORT);
     let rate = fitted.map(|fitted| fitted.rate_per_s);
-    let shape = fitted.map(|fitted| fitted.shape);
+    let shape = fitted.and_then(|fitted| fitted.shape);
     let cap = match shape {
-        None => "",
         Some(Shape::Bucket(_)) => BUCKET,
         Some(Shape::Level) => LEVEL,
-        Some(_) if named.is_some() => LEVEL,
+        _ if named.is_some() => LEVEL,
+        None => "",
         Some(Shape::Fell) => FELL,
         Some(Shape::Open) => NONE,
     };
@@ -95,14 +101,23 @@ fn row(load: &Load, resource: Resource, caps: &[IoCap<'_>]) -> ThrottleRow {
 }
 
 /// The limit of a control group that the rate is at, with what it allows in operations of this load per second.
-fn named<'a>(fitted: &Fitted, resource: Resource, caps: &[IoCap<'a>]) -> Option<(IoCap<'a>, f64)> {
+fn named<'a>(
+    fitted: &Fitted,
+    resource: Resource,
+    request_bytes: Option<[u64; 2]>,
+    caps: &[IoCap<'a>],
+) -> Option<(IoCap<'a>, f64)> {
     let direction = if resource.is_write { "write" } else { "read" };
+    // A large operation is several requests; how many depends on where its pages lie.
+    let requests = |bytes: u64| resource.bytes.div_ceil(bytes.max(1));
+    let [most, fewest] = request_bytes.map_or([1, 1], |bytes| bytes.map(requests));
     let of_load = |cap: &IoCap<'a>| {
-        let each = if cap.kind.ends_with("bytes") { resource.bytes as f64 } else { 1.0 };
-        (*cap, cap.per_s / each)
+        let (cap, bytes) = (*cap, cap.kind.ends_with("bytes"));
+        let units = if bytes { resource.bytes..=resource.bytes } else { fewest..=most };
+        units.map(move |units| (cap, cap.per_s / units as f64))
     };
     let away = |per_s: f64| (fitted.rate_per_s / per_s - 1.0).abs();
-    let near = caps.iter().filter(|cap| cap.kind.starts_with(direction)).map(of_load);
+    let near = caps.iter().filter(|cap| cap.kind.starts_with(direction)).flat_map(of_load);
     let near = near.filter(|(_, per_s)| away(*per_s) <= NAMED_RATIO);
     near.min_by(|(_, a), (_, b)| away(*a).total_cmp(&away(*b)))
 }

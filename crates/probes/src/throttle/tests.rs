@@ -44,6 +44,7 @@ fn readings(loads: &[Load]) -> ThrottleReadings {
     ThrottleReadings {
         path: "/data/assay-throttle.scratch".to_owned(),
         disk: Some("vda".to_owned()),
+        request_bytes: Some([254 * 4096, 4 << 20]),
         is_direct: true,
         loads: loads.to_vec(),
         ..ThrottleReadings::default()
@@ -69,6 +70,10 @@ fn a_limit_of_a_control_group_is_named_and_one_of_another_device_or_direction_is
     for other in [("io_cap_vdb_read_iops", "1000 by io.max of /"), ("io_cap_vda_write_iops", "1000 by io.max of /")] {
         assert!(ids(&built(&[restless(1004.0)], &[other])).is_empty(), "{other:?}");
     }
+    // The device takes 1 MiB in two requests.
+    let record = built(&[restless(5e4), restless(501.0)], &[GROUP]);
+    let told = "bytes at 525 MB/s (blkio throttle of /load: 1000 read iops/s)";
+    assert!(record.advice[0].text.contains(told), "{:?}", record.advice);
     // Bytes: 1000 reads of 8 KiB.
     let bytes = ("io_cap_vda_read_bytes", "8192000 by io.max of /load");
     assert_eq!(ids(&built(&[restless(1004.0)], &[bytes])), ["TH3"]);
@@ -82,7 +87,7 @@ fn the_answer_leads_with_what_is_sustained_and_a_burst_has_its_length_and_refill
         .headline(&record)
         .rows
         .iter()
-        .flat_map(|row| row.told.iter().map(|told| format!("{:.1} {}", told.value.value().unwrap(), told.unit)))
+        .flat_map(|row| row.told.iter().filter_map(|told| Some(format!("{:.1} {}", told.value.value()?, told.unit))))
         .collect();
     assert_eq!(
         shown,
@@ -91,7 +96,7 @@ fn the_answer_leads_with_what_is_sustained_and_a_burst_has_its_length_and_refill
             "3000.0 /s in a burst",
             "1.0 s long",
             "2.0 s until it is back whole",
-            "100.0 /s sustained (1 MiB read): no cap within 8 s",
+            "104.9 MB/s sustained (1 MiB read): no cap within 8 s",
         ]
     );
 }
