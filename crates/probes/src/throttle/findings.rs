@@ -50,7 +50,7 @@ const NAMED: Rule = Rule {
 fn named(_: &Record, info: &ThrottleInfo) -> Option<Advice> {
     let capped: Vec<&ThrottleRow> = info.loads.iter().filter(|row| row.is_named()).collect();
     let first = capped.first()?;
-    let told = |row: &&ThrottleRow| format!("{} at {} ({})", row.resource, row.sustained(), row.by);
+    let told = |row: &&ThrottleRow| format!("{} ({})", row.sustained(), row.by);
     let text = format!("A control group caps the storage: {}.", list(&capped, told));
     Some(NAMED.explain(true, text, &[("sustained_per_s", value(&first.sustained_per_s))]))
 }
@@ -78,8 +78,7 @@ fn burst(_: &Record, info: &ThrottleInfo) -> Option<Advice> {
     let most = bursts.iter().map(times).reduce(f64::max)?;
     let told = |row: &&ThrottleRow| {
         format!(
-            "{} at {} for {} s, then {}; the bucket fills again in {} s without load",
-            row.resource,
+            "{} for {} s, then {}; the bucket fills again in {} s without load",
             row.words(&row.burst_per_s),
             fixed(value(&row.burst_s), 1),
             row.sustained(),
@@ -111,7 +110,7 @@ const CAPPED: Rule = Rule {
 fn capped(_: &Record, info: &ThrottleInfo) -> Option<Advice> {
     let capped: Vec<&ThrottleRow> = info.loads.iter().filter(|row| row.is_capped() && !row.is_named()).collect();
     let first = capped.first()?;
-    let told = |row: &&ThrottleRow| format!("{} at {} ({})", row.resource, row.sustained(), row.cap);
+    let told = |row: &&ThrottleRow| format!("{} ({})", row.sustained(), row.cap);
     let text = format!("Something caps the storage: {}. Who caps is {UNKNOWN}.", list(&capped, told));
     Some(CAPPED.explain(false, text, &[("sustained_per_s", value(&first.sustained_per_s))]))
 }

@@ -2,7 +2,7 @@
 
 use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Part};
-use assay_measure::units::fixed;
+use assay_measure::units::short;
 
 /// What `assay throttle` measured. A rate counts operations whose calls returned (layer `syscall`).
 #[figures(group = Storage)]
@@ -90,8 +90,8 @@ impl ThrottleRow {
     /// A rate of this load in the unit in which it is told.
     pub(super) fn told(&self, per_s: &Figure) -> (Figure, &'static str) {
         match self.resource.as_str() {
-            "bytes" => (per_s.scaled(self.operation_bytes as f64 / 1e6), " MB/s"),
-            _ => (per_s.clone(), "/s"),
+            "bytes" => (per_s.scaled(self.operation_bytes as f64 / 1e6), "MB/s"),
+            _ => (per_s.clone(), if self.resource == "sync" { "syncs/s" } else { "reads/s" }),
         }
     }
 
@@ -102,7 +102,7 @@ impl ThrottleRow {
 
     pub(super) fn words(&self, per_s: &Figure) -> String {
         let (value, unit) = self.told(per_s);
-        value.value().map_or_else(|| "n/a".to_owned(), |value| format!("{}{unit}", fixed(value, 0)))
+        value.value().map_or_else(|| "n/a".to_owned(), |value| format!("{} {unit}", short(value)))
     }
 
     /// Whether a control group sets the cap.

@@ -46,7 +46,7 @@ fn line(row: &ThrottleRow) -> HeadlineLine {
     };
     let told = |per_s, what: &str| {
         let (value, unit) = row.told(per_s);
-        HeadlineFigure::new(&value, &format!("{} {what}", unit.trim_start()))
+        HeadlineFigure::new(&value, &format!("{} {what}", unit))
     };
     HeadlineLine::told(
         title(row),
@@ -66,7 +66,7 @@ fn limit(info: &ThrottleInfo) -> Limit {
     else {
         return Limit::unknown("assay saw no cap; one whose burst outlasts the load cannot be seen");
     };
-    let held = format!("The load of {} ({}) was held at {}", capped.resource, capped.operation, capped.sustained());
+    let held = format!("The load ({}) was held at {}", capped.operation, capped.sustained());
     if capped.is_named() {
         let evidence = format!("{held}, at the limit of {}.", capped.by);
         return Limit::new("the limit of a control group", evidence);

@@ -9,7 +9,7 @@ use assay_measure::figures::of_layer;
 use assay_measure::kind::OwnKind;
 use assay_measure::record::{Figure, Record};
 use assay_measure::snapshot::{RunData, Verdict};
-use assay_measure::units::many;
+use assay_measure::units::{many, thousands};
 
 /// The kind of its records.
 pub(super) const KIND: OwnKind<ThrottleInfo> = OwnKind {
@@ -66,7 +66,7 @@ fn row(load: &Load, resource: Resource, request_bytes: Option<[u64; 2]>, caps: &
         Some(Shape::Open) => NONE,
     };
     let by = match named {
-        Some((cap, _)) => format!("{}: {} {}/s", cap.by, cap.per_s, cap.kind.replace('_', " ")),
+        Some((cap, _)) => format!("{}: {} {}", cap.by, thousands(cap.per_s as u64), kind(&cap)),
         None if [BUCKET, LEVEL].contains(&cap) => UNKNOWN.to_owned(),
         None => String::new(),
     };
@@ -98,6 +98,12 @@ fn row(load: &Load, resource: Resource, request_bytes: Option<[u64; 2]>, caps: &
         first_per_s: per_s(first),
         second_per_s: per_s(second),
     }
+}
+
+/// What a limit counts, in words.
+fn kind(cap: &IoCap<'_>) -> String {
+    let words = cap.kind.replace('_', " ");
+    if words.ends_with("bytes") { words + "/s" } else { words }
 }
 
 /// The limit of a control group that the rate is at, with what it allows in operations of this load per second.

@@ -61,10 +61,7 @@ fn ids(record: &Record) -> Vec<&str> {
 fn a_limit_of_a_control_group_is_named_and_one_of_another_device_or_direction_is_not() {
     let record = built(&[restless(1004.0)], &[GROUP]);
     assert_eq!(ids(&record), ["TH3"]);
-    assert!(
-        record.advice[0].text.contains("reads at 1,004/s (blkio throttle of /load: 1000 read iops/s)"),
-        "{record:?}"
-    );
+    assert!(record.advice[0].text.contains("1,004 reads/s (blkio throttle of /load: 1,000 read iops)"), "{record:?}");
     let info: ThrottleInfo = record.parts.get().unwrap();
     assert_eq!((info.loads[0].cap.as_str(), info.loads[0].limit_per_s.value()), ("level", Some(1000.0)));
     for other in [("io_cap_vdb_read_iops", "1000 by io.max of /"), ("io_cap_vda_write_iops", "1000 by io.max of /")] {
@@ -72,7 +69,7 @@ fn a_limit_of_a_control_group_is_named_and_one_of_another_device_or_direction_is
     }
     // The device takes 1 MiB in two requests.
     let record = built(&[restless(5e4), restless(501.0)], &[GROUP]);
-    let told = "bytes at 525 MB/s (blkio throttle of /load: 1000 read iops/s)";
+    let told = "525 MB/s (blkio throttle of /load: 1,000 read iops)";
     assert!(record.advice[0].text.contains(told), "{:?}", record.advice);
     // Bytes: 1000 reads of 8 KiB.
     let bytes = ("io_cap_vda_read_bytes", "8192000 by io.max of /load");
@@ -92,8 +89,8 @@ fn the_answer_leads_with_what_is_sustained_and_a_burst_has_its_length_and_refill
     assert_eq!(
         shown,
         [
-            "1000.0 /s sustained (8 KiB read): a token bucket, not known: the device, the volume or the instance",
-            "3000.0 /s in a burst",
+            "1000.0 reads/s sustained (8 KiB read): a token bucket, not known: the device, the volume or the instance",
+            "3000.0 reads/s in a burst",
             "1.0 s long",
             "2.0 s until it is back whole",
             "104.9 MB/s sustained (1 MiB read): no cap within 8 s",
