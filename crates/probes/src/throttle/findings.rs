@@ -1,8 +1,7 @@
 //! What follows from the fitted loads, in plain words.
 
 use super::fit::{FALL_RATIO, SAME_RATIO, STILL_RATIO};
-use super::info::{ThrottleInfo, ThrottleRow, UNKNOWN};
-use super::record::NAMED_RATIO;
+use super::info::{NAMED_RATIO, ThrottleInfo, ThrottleRow, UNKNOWN};
 use assay_measure::record::{Advice, Figure, Record};
 use assay_measure::rule::{Judges, Rule};
 use assay_measure::units::fixed;

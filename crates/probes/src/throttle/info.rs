@@ -78,6 +78,8 @@ pub(crate) struct ThrottleRow {
     pub second_per_s: Vec<f64>,
 }
 
+/// A rate this close to a limit of a control group is that limit's. Decided here.
+pub(super) const NAMED_RATIO: f64 = 0.1;
 /// Values of [`ThrottleRow::cap`].
 pub(super) const BUCKET: &str = "token bucket";
 pub(super) const LEVEL: &str = "level";

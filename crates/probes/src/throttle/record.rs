@@ -1,7 +1,7 @@
 //! The record of caps: its kind, and how its figures follow from the loads.
 
 use super::fit::{Fitted, Load, Shape};
-use super::info::{BUCKET, FELL, LEVEL, NONE, ThrottleInfo, ThrottleRow, UNKNOWN};
+use super::info::{BUCKET, FELL, LEVEL, NAMED_RATIO, NONE, ThrottleInfo, ThrottleRow, UNKNOWN};
 use super::load::{RESOURCES, Resource, SLICE};
 use super::{ThrottleReadings, findings, page};
 use assay_measure::facts::{IoCap, io_caps};
@@ -18,8 +18,6 @@ pub(super) const KIND: OwnKind<ThrottleInfo> = OwnKind {
     ..OwnKind::new(|info| of_layer("syscall", info), page::render, page::headline)
 };
 
-/// A rate this close to a limit of a control group is that limit's. Decided here.
-pub(super) const NAMED_RATIO: f64 = 0.1;
 const SHORT: &str = "too little time to judge; use a longer --time";
 
 /// Builds the record. `run` brings the labels and the host's facts; of the measurements in it nothing is read.
