@@ -1,7 +1,7 @@
 //! The class of a platform: two rates that hold a latency, in a form that people can quote.
 
+use crate::finished::Finished;
 use crate::plan::{COMMITS, DEPTHS, READS};
-use crate::record::Finished;
 use assay_measure::record::Figure;
 
 /// What 99 % of the reads must keep, us. A device passes Aerospike's certification tool ACT if less than 5 % take more.

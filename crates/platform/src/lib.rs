@@ -7,9 +7,10 @@
 mod class;
 mod facts;
 mod findings;
+mod finished;
 pub mod goals;
 mod info;
-mod needs;
+pub mod needs;
 mod page;
 pub mod plan;
 pub mod record;

@@ -1,11 +1,13 @@
 //! The table of what a database needs: each need one entry, its figure taken from the test that measures it.
 
+use crate::finished::Finished;
 use crate::goals::{Goals, Limits};
 use crate::info::NeedRow;
 use crate::plan::{CLOCK, COMMITS, CPU, MEMORY, READS, ROUND_TRIPS, STREAMS, WRITES};
-use crate::record::Finished;
 use crate::{class, facts};
 use assay_measure::record::Figure;
+use assay_measure::units::six;
+use std::collections::BTreeMap;
 
 /// A need.
 pub(crate) struct Need {
@@ -127,5 +129,44 @@ fn verdict(need: &Need, limits: Limits, value: &Figure) -> &'static str {
         Some(value) if is_beyond(value, limits.fail) => FAIL,
         Some(value) if is_beyond(value, limits.warn) => WARN,
         Some(_) => facts::GOOD,
+    }
+}
+
+/// Reads a file of goals: a table for each need, with `warn` and `fail`.
+///
+/// # Errors
+/// What the file says wrong and where, in one sentence.
+pub fn goals(text: &str) -> Result<Goals, String> {
+    let given: BTreeMap<String, Limits> = toml::from_str(text).map_err(|error| error.to_string())?;
+    for (name, limits) in &given {
+        let Some(need) = NEEDS.iter().find(|need| need.name == name) else {
+            let known: Vec<&str> = NEEDS.iter().map(|need| need.name).collect();
+            return Err(format!("there is no need \"{name}\"; there are {}", known.join(", ")));
+        };
+        let in_order = if need.is_higher_better { limits.warn >= limits.fail } else { limits.warn <= limits.fail };
+        if !in_order || !limits.warn.is_finite() || !limits.fail.is_finite() {
+            let sense = if need.is_higher_better { "less" } else { "more" };
+            return Err(format!(
+                "{name}: warn {} and fail {}: a failure must be {sense} than a warning",
+                six(limits.warn),
+                six(limits.fail)
+            ));
+        }
+    }
+    Ok(Goals::given(given))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Limits, goals};
+
+    #[test]
+    fn a_file_of_goals_names_needs_and_keeps_their_order() {
+        let read = goals("[commit_us_p50]\nwarn = 300\nfail = 2000.5\n").expect("good");
+        assert_eq!(read.of("commit_us_p50"), Some(Limits { warn: 300.0, fail: 2000.5 }));
+        let error = |text: &str| goals(text).expect_err(text);
+        assert!(error("[commits]\nwarn = 1\nfail = 2\n").contains("there is no need \"commits\""));
+        assert!(error("[commit_us_p50]\nwarn = 3\nfail = 2\n").contains("must be more"));
+        assert!(error("[commit_us_p50]\nwarn = 3\n").contains("fail"));
     }
 }

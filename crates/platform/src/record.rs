@@ -1,6 +1,7 @@
 //! The record of a platform: its kind, and how it follows from the records of its tests.
 
 use crate::facts::{Tree, look};
+pub use crate::finished::Finished;
 use crate::goals::Goals;
 use crate::info::{FoundRow, PlatformInfo, TestRow};
 use crate::plan::{Plan, Test};
@@ -23,33 +24,6 @@ pub const KIND: &dyn Kind = &OWN;
 
 fn conditions(info: &PlatformInfo) -> TestConditions {
     vec![("plan", info.plan.clone(), Finding::Tolerable), ("peer", info.peer.clone(), Finding::Tolerable)]
-}
-
-/// A test that was measured.
-#[derive(Clone, Debug)]
-pub struct Finished {
-    /// The name of the test.
-    pub test: &'static str,
-    /// Its directory, relative to that of the platform.
-    pub directory: String,
-    /// Its record; or why there is none.
-    pub record: Result<Record, String>,
-}
-
-impl Finished {
-    pub(crate) fn of<'a>(finished: &'a [Self], test: &str) -> Option<&'a Self> {
-        finished.iter().find(|one| one.test == test && one.record.is_ok())
-    }
-
-    /// A figure of its record by key and scope.
-    pub(crate) fn value(&self, key: &str, scope: &str) -> Figure {
-        let record = match &self.record {
-            Ok(record) => record,
-            Err(why) => return Figure::na(why),
-        };
-        let metric = record.metrics.iter().find(|metric| metric.key == key && metric.scope == scope);
-        metric.map_or_else(|| Figure::na("its test does not have it"), |metric| metric.value.clone())
-    }
 }
 
 /// What was asked for.

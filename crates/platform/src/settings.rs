@@ -1,8 +1,8 @@
 //! Settings of databases that follow from what was measured: printed with their formula, applied by nobody.
 
+use crate::finished::Finished;
 use crate::info::SettingRow;
 use crate::plan::{DEPTHS, READS, STREAMS, WRITES};
-use crate::record::Finished;
 use assay_measure::record::Figure;
 
 /// A page of the reads, MiB.

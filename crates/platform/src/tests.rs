@@ -1,7 +1,7 @@
 //! Known machines, and what follows from measured tests.
 
 use crate::facts::{FINDING, GOOD, Tree, UNKNOWN, look};
-use crate::goals::Goals;
+use crate::needs::goals as parsed;
 use crate::plan::{COMMITS, Plan, READS, STREAMS, WRITES, tests};
 use crate::record::{Asked, Finished, KIND, build};
 use assay_measure::record::{Figure, Metric, Record};
@@ -76,7 +76,7 @@ fn asked(goals: &str) -> Asked {
         plan: Plan::Quick,
         place: "/nowhere".into(),
         peer: None,
-        goals: Goals::parse(goals).expect("good"),
+        goals: parsed(goals).expect("good"),
         tests: tests(Plan::Quick, Path::new("/nowhere/file"), 1 << 30, false),
         root: "/nowhere".into(),
         busy_before_pct: Some(1.0),

@@ -13,6 +13,7 @@ use assay_measure::record::Record;
 use assay_measure::snapshot::SettingLine;
 use assay_measure::units;
 use assay_platform::goals::Goals;
+use assay_platform::needs;
 use assay_platform::plan::{self, Against, Plan, Test};
 use assay_platform::record::{Asked, Finished, build};
 use assay_run::bounded;
@@ -90,7 +91,7 @@ fn goals(file: Option<&Path>) -> Result<Goals, Failure> {
     let Some(file) = file else { return Ok(Goals::default()) };
     let refused = |why: &str| Failure::usage(format!("--goals {}: {why}", file.display()));
     let text = bounded::text(file, bounded::CONFIGURATION).map_err(|error| refused(&error.to_string()))?;
-    Goals::parse(&text).map_err(|why| refused(&why))
+    needs::goals(&text).map_err(|why| refused(&why))
 }
 
 /// The bytes of the file that is read and written.
