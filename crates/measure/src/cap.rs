@@ -80,7 +80,7 @@ pub const RULE: Rule = Rule {
 
 /// What is known of a device beside the rates.
 #[derive(Clone, Debug, Default)]
-pub struct Beside {
+pub struct SeenBeside {
     /// How busy it was in each second, %; empty where that is not known.
     pub busy_pct: Vec<f64>,
     /// Whether requests took much longer than the device did.
@@ -89,7 +89,7 @@ pub struct Beside {
 
 /// A rate that something holds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Level {
+pub struct HeldLevel {
     /// Per second.
     pub per_s: f64,
     /// Mean of the seconds before the fall to it; none where there was no fall.
@@ -106,7 +106,7 @@ pub struct Level {
 
 /// The cap that the last level of some rates, one second apart, looks like.
 #[must_use]
-pub fn find(rates: &[f64], beside: &Beside) -> Option<Level> {
+pub fn find(rates: &[f64], beside: &SeenBeside) -> Option<HeldLevel> {
     let sums = Sums::new(rates);
     let score = |sides: &SplitSides| {
         let ((left, right), (a, b)) = (sides.counts, sides.means);
@@ -124,13 +124,13 @@ pub fn find(rates: &[f64], beside: &Beside) -> Option<Level> {
         let before = mean(&rates[..(*at).max(1)]);
         // The second of the change itself is partly one, partly the other, and a cap lets some more through in its first one.
         let level = (*at..at + 3).find_map(|from| level(rates, beside, from))?;
-        (before - level.per_s >= FALL_RATIO * before).then_some(Level { before_per_s: Some(before), ..level })
+        (before - level.per_s >= FALL_RATIO * before).then_some(HeldLevel { before_per_s: Some(before), ..level })
     };
     falls.iter().rev().take(FALLS).find_map(after).or_else(|| held(rates, beside))
 }
 
 /// What lets through the same from a second on to the end.
-fn level(rates: &[f64], beside: &Beside, from: usize) -> Option<Level> {
+fn level(rates: &[f64], beside: &SeenBeside, from: usize) -> Option<HeldLevel> {
     let level = rates.get(from..).filter(|level| level.len() >= EXACT.0)?;
     let middle = median(level).filter(|middle| *middle > 0.0)?;
     let busy_pct = beside.busy_pct.get(from..).filter(|busy| !busy.is_empty()).map(mean);
@@ -145,7 +145,7 @@ fn level(rates: &[f64], beside: &Beside, from: usize) -> Option<Level> {
     };
     let off: Vec<f64> = level.iter().map(|rate| 100.0 * (rate - per_s).abs() / per_s).collect();
     let (spread_pct, half_pct) = (100.0 * spread(level, per_s), median(&off)?);
-    Some(Level { per_s, before_per_s: None, from, spread_pct, half_pct, idle_pct })
+    Some(HeldLevel { per_s, before_per_s: None, from, spread_pct, half_pct, idle_pct })
 }
 
 /// The rate to which seconds come again and again, where none comes to much more.
@@ -162,7 +162,7 @@ fn again(level: &[f64]) -> Option<f64> {
 }
 
 /// A level from the first second on is one only where requests are seen to wait for it.
-fn held(rates: &[f64], beside: &Beside) -> Option<Level> {
+fn held(rates: &[f64], beside: &SeenBeside) -> Option<HeldLevel> {
     let is_long = beside.is_queued && rates.len() >= HELD_SECONDS;
     level(rates, beside, 0).filter(|level| is_long && level.spread_pct <= 100.0 * HELD_RATIO)
 }
@@ -225,7 +225,7 @@ const OPS: &str = "ops_count_per_s";
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cap {
     /// The rate that was held.
-    pub level: Level,
+    pub level: HeldLevel,
     /// Its unit in words.
     pub unit: &'static str,
     /// The last second before the level, and the first one of it, s; further apart where a text leaves seconds out.
@@ -276,7 +276,7 @@ pub fn of_group(record: &Record, group: Option<u64>, is_queued: impl Fn(&str) ->
     let ops = column(OPS);
     CAPPED.into_iter().find_map(|(name, unit, size)| {
         let rates: Vec<f64> = column(name)?.into_iter().map(|rate| rate / size).collect();
-        let beside = Beside { busy_pct: busy_pct.clone(), is_queued: is_queued(name) };
+        let beside = SeenBeside { busy_pct: busy_pct.clone(), is_queued: is_queued(name) };
         let level = find(&rates, &beside)?;
         let fell = |ops: &Vec<f64>| {
             let (before, after) = ops.split_at(level.from);

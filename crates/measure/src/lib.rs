@@ -23,6 +23,7 @@ pub mod histogram;
 pub mod history;
 pub mod identity;
 pub mod kind;
+pub mod level_change;
 pub mod locked;
 pub mod palette;
 pub mod permutation;

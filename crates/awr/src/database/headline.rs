@@ -5,6 +5,7 @@ use super::{limit, printed_figures, time};
 use crate::rules::{FROM_DEVICE_LEAST, setting};
 use assay_measure::histogram::Histogram;
 use assay_measure::kind::{Check, Delivered, Finding, Headline, HeadlineFigure, HeadlineLine, Next, given};
+use assay_measure::level_change::LevelChange;
 use assay_measure::plain::shell_word;
 use assay_measure::record::metric::find;
 use assay_measure::record::{EventRow, Figure, ImportInfo, OpRow, Record};
@@ -292,7 +293,7 @@ fn steadiness(record: &Record) -> String {
             format!("{told} % of the mean ({most_pct} % allowed)")
         }
     };
-    let change = steady::LevelChange::of(record);
+    let change = LevelChange::of(record);
     let word = change.map_or_else(|| word.to_owned(), |change| format!("{}. At the end", change.words()));
     format!(
         "{word}: over five rounds in the last {} s, the range is {}; the trend is {}.",

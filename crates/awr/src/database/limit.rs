@@ -5,7 +5,7 @@
 //! on a CPU, or ready to run without one: a busy host is told beside it with what it cost, and comes first only where that is
 //! the largest share. A share that has no name in an import is no limit, and neither is a smaller one beside it.
 
-use super::time::{beyond, cpu_pct};
+use super::time::{beyond, cpu_pct, on_cpu_words};
 use crate::rules;
 use crate::waits::{is_lock, is_log, is_read, is_writer};
 use assay_measure::kind::Limit;
@@ -210,15 +210,6 @@ fn shares(record: &Record) -> Option<Vec<Share>> {
 /// Whether an import prints the foreground's waits by class, so that its events are not only the first few.
 fn has_all_classes(record: &Record) -> bool {
     record.import.is_some() && !record.instance.wait_classes.is_empty()
-}
-
-/// What the share on CPUs holds: only who counts a run queue knows who waited for a CPU.
-pub(super) fn on_cpu_words(record: &Record) -> &'static str {
-    if record.import.is_some() && record.instance.time_model.run_queue_us.value().is_none() {
-        "on a CPU"
-    } else {
-        "on a CPU or waiting for one"
-    }
 }
 
 /// The event of a sort with most time.

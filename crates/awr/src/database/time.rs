@@ -1,6 +1,5 @@
 //! What the sessions' time went to: the CPU, and the waits. What limits a run is judged by the same shares.
 
-use super::limit::on_cpu_words;
 use crate::rules;
 use assay_measure::kind::{HeadlineFigure, HeadlineLine};
 use assay_measure::record::{Figure, Record};
@@ -80,4 +79,13 @@ pub(super) fn cpu_pct(record: &Record) -> Option<f64> {
     let events = rules::foreground(record, |event| event.class != "Idle");
     let waited: f64 = events.filter_map(|event| event.db_time_pct.value()).sum();
     Some(counted.min((100.0 - waited).max(0.0)))
+}
+
+/// What the share on CPUs holds: only who counts a run queue knows who waited for a CPU.
+pub(super) fn on_cpu_words(record: &Record) -> &'static str {
+    if record.import.is_some() && record.instance.time_model.run_queue_us.value().is_none() {
+        "on a CPU"
+    } else {
+        "on a CPU or waiting for one"
+    }
 }

@@ -1,7 +1,7 @@
 //! R40: throughput changed its level.
 
 use super::*;
-use assay_measure::record::steady::LevelChange;
+use assay_measure::level_change::LevelChange;
 use assay_measure::units::short;
 
 /// A change of so much of the level before it is no detail.

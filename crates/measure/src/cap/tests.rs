@@ -3,14 +3,14 @@ use crate::prng::{Purpose, Stream};
 use crate::snapshot::Fact;
 
 /// Of rates beside nothing.
-fn found_in(rates: &[u64]) -> Option<Level> {
+fn found_in(rates: &[u64]) -> Option<HeldLevel> {
     let rates: Vec<f64> = rates.iter().map(|rate| *rate as f64).collect();
-    find(&rates, &Beside::default())
+    find(&rates, &SeenBeside::default())
 }
 
-/// Beside a device that was so busy.
-fn found_beside(rates: &[f64], busy_pct: f64) -> Option<Level> {
-    find(rates, &Beside { busy_pct: vec![busy_pct; rates.len()], is_queued: false })
+/// SeenBeside a device that was so busy.
+fn found_beside(rates: &[f64], busy_pct: f64) -> Option<HeldLevel> {
+    find(rates, &SeenBeside { busy_pct: vec![busy_pct; rates.len()], is_queued: false })
 }
 
 #[test]
@@ -44,10 +44,10 @@ fn seconds_within_5_percent_are_a_cap_where_the_device_had_room() {
     let wide = fell(&[2000.0, 2080.0, 1936.0, 1960.0, 2090.0, 1950.0, 2000.0, 2050.0]);
     assert_eq!(found_beside(&wide, 8.0).and_then(|cap| cap.idle_pct), Some(8.0));
     assert_eq!(found_beside(&wide, 90.0), None);
-    assert_eq!(find(&wide, &Beside::default()), None);
+    assert_eq!(find(&wide, &SeenBeside::default()), None);
     // What one second lacks and the next make up is exact.
     let made_up = fell(&[2000.0, 2000.0, 1936.0, 1960.0, 2104.0]);
-    assert_eq!(find(&made_up, &Beside::default()).map(|cap| cap.per_s), Some(2000.0));
+    assert_eq!(find(&made_up, &SeenBeside::default()).map(|cap| cap.per_s), Some(2000.0));
     assert_eq!(found_beside(&fell(&[2000.0, 1500.0, 2600.0, 1700.0, 2300.0]), 8.0), None);
 }
 
@@ -59,19 +59,19 @@ fn what_others_take_from_some_seconds_says_nothing_against_a_cap() {
         20_721.46, 2013.95, 1500.075, 1499.847, 1500.087, 1459.064, 1540.853, 1189.091, 1515.034, 1500.024, 1499.985,
         1362.024, 398.9729, 1098.044,
     ];
-    let cap = find(&recorded, &Beside::default()).expect("a cap");
+    let cap = find(&recorded, &SeenBeside::default()).expect("a cap");
     assert!((cap.per_s - 1500.0).abs() < 1.0 && cap.from == 12, "{cap:?}");
     // Fewer of them the same, and a second far above.
     let apart = |at: usize, rate: f64| {
         let mut rates = recorded;
         rates[at] = rate;
-        find(&rates, &Beside::default())
+        find(&rates, &SeenBeside::default())
     };
     let fewer = [(13, 1540.0), (14, 1440.0)].into_iter().fold(recorded, |mut rates, (at, rate)| {
         rates[at] = rate;
         rates
     });
-    assert_eq!(find(&fewer, &Beside::default()), None);
+    assert_eq!(find(&fewer, &SeenBeside::default()), None);
     assert_eq!(apart(22, 1700.0), None);
     // At 2,000, with as much again as a slice of a tenth of a second holds in some seconds.
     let recorded = [
@@ -79,22 +79,22 @@ fn what_others_take_from_some_seconds_says_nothing_against_a_cap() {
         1933.04, 2009.94, 2056.842, 1829.102, 2171.065, 1998.071, 2001.878, 1603.974, 1999.828, 2000.213, 1999.977,
         2000.053, 1999.658,
     ];
-    assert_eq!(find(&recorded, &Beside::default()).map(|cap| cap.per_s.round()), Some(2000.0));
+    assert_eq!(find(&recorded, &SeenBeside::default()).map(|cap| cap.per_s.round()), Some(2000.0));
 }
 
 #[test]
 fn three_seconds_are_enough_where_they_are_the_same() {
     let rates = [2.294, 2.499, 2.495, 2.719, 2.613, 2.569, 2.5, 2.618, 1.176, 1.176, 1.175];
-    assert_eq!(find(&rates, &Beside::default()).map(|cap| cap.from), Some(8));
+    assert_eq!(find(&rates, &SeenBeside::default()).map(|cap| cap.from), Some(8));
     let near = [2.294, 2.499, 2.495, 2.719, 2.613, 2.569, 2.5, 2.618, 1.176, 1.186, 1.175];
-    assert_eq!(find(&near, &Beside::default()), None);
+    assert_eq!(find(&near, &SeenBeside::default()), None);
 }
 
 /// A limit that holds from the first second on shows only where requests wait for it.
 #[test]
 fn a_level_without_a_fall_is_a_cap_where_requests_wait_above_the_device() {
     let rates = [3000.0; 20];
-    let queued = Beside { is_queued: true, ..Beside::default() };
+    let queued = SeenBeside { is_queued: true, ..SeenBeside::default() };
     assert_eq!(find(&rates, &queued).map(|cap| cap.before_per_s), Some(None));
     assert_eq!(find(&rates[..9], &queued), None);
     let scattered: Vec<f64> = (0..20).map(|s| 3000.0 + f64::from(s % 3) * 40.0).collect();
@@ -210,7 +210,7 @@ impl Sim {
 }
 
 /// What is found in this many series.
-fn found(series: impl Fn(u64) -> Sim) -> Vec<Option<Level>> {
+fn found(series: impl Fn(u64) -> Sim) -> Vec<Option<HeldLevel>> {
     (0..100).map(|seed| found_in(&series(seed).seconds())).collect()
 }
 
@@ -222,7 +222,7 @@ fn a_cap_is_found_on_a_host_that_stalls() {
         [((0.0, 0.0), 100), ((1.0, 0.03), 98), ((5.0, 0.03), 87), ((10.0, 0.01), 96), ((1.0, 0.1), 87)]
     {
         let all = found(|seed| Sim { stalls, cap: Some((300.0, 1500.0)), ..Sim::of(seed) });
-        let caps: Vec<&Level> = all.iter().flatten().collect();
+        let caps: Vec<&HeldLevel> = all.iter().flatten().collect();
         assert!(caps.len() >= least, "{stalls:?}: {} of 100", caps.len());
         for cap in caps {
             assert!((299.0..=301.0).contains(&cap.per_s), "{stalls:?}: {cap:?}");

@@ -107,7 +107,7 @@ pub(crate) struct RedoInfo {
     /// See above.
     pub network_alone: Latency,
     /// A change of level that looks like a cap.
-    pub cap: Option<Cap>,
+    pub cap: Option<CapInfo>,
     /// The slowest messages.
     pub worst: Vec<WorstRow>,
     /// CPU time of the threads that sent, s.
@@ -246,7 +246,7 @@ pub(crate) struct TcpRow {
 
 /// A cap on messages per second.
 #[figures]
-pub(crate) struct Cap {
+pub(crate) struct CapInfo {
     /// Messages per second from then on.
     pub per_s: f64,
     /// When, s after the start.

@@ -26,7 +26,7 @@ use assay_measure::record::{Figure, Latency, Record, Series};
 use assay_measure::snapshot::{RunData, Verdict};
 use std::net::{IpAddr, SocketAddr};
 
-use info::{Cap, ModeRow, RedoInfo, RuleRow, SecondRow, StandbyInfo, TcpRow, WorstRow};
+use info::{CapInfo, ModeRow, RedoInfo, RuleRow, SecondRow, StandbyInfo, TcpRow, WorstRow};
 
 const NOT_TOLD: &str = "the kernel does not report it";
 const LOST: &str = "the standby was lost before it reported";
@@ -122,7 +122,7 @@ pub(super) fn build(run: &RunData, readings: &Readings) -> Record {
     record.interval.whole_run_s = seconds(run.end.at_ns);
     record.interval.ops_count = Figure::Count(info.messages_count);
     record.series = series(&info);
-    info.cap = cap::of(&record).map(|cap| Cap { per_s: cap.level.per_s, at_s: cap.begins_s.1 });
+    info.cap = cap::of(&record).map(|cap| CapInfo { per_s: cap.level.per_s, at_s: cap.begins_s.1 });
     let whole = whole_seconds(&info);
     let ends: Vec<f64> = (1..=whole.len()).map(|second| second as f64).collect();
     record.checks.steadiness = assay_awr::record::steadiness_of(&ends, &whole);
