@@ -174,7 +174,7 @@ fn the_story_of_six_tools_runs_as_its_page_says() {
         "memory.txt" => &["metrc:", " vm "],
         "slob.txt" => &["Tested            4 sessions on native did the slob workload"],
         "orders.txt" => &["order entry", "Trust"],
-        "net.txt" => &["Gbit/s", "Limited by"],
+        "net.txt" => &["bit/s", "Limited by"],
         "redo.txt" => &["Rate", "Limited by"],
         _ => &[],
     });
