@@ -58,9 +58,13 @@ pub(crate) fn commits(finished: &[Finished]) -> Figure {
     })
 }
 
-/// `R50k C8.4k`: two digits, rounded down; `R-` where no load keeps the goal.
+/// `R50k C8.4k`: two digits, rounded down; `R-` where no load keeps the goal, `R?` where it was not measured.
 pub(crate) fn name(reads: &Figure, commits: &Figure) -> String {
-    let part = |letter: char, rate: &Figure| format!("{letter}{}", rate.value().map_or_else(|| "-".to_owned(), digits));
+    let part = |letter: char, rate: &Figure| match (rate.value(), rate.reason()) {
+        (Some(per_s), _) => format!("{letter}{}", digits(per_s)),
+        (None, Some(why)) if why.contains("not measured") => format!("{letter}?"),
+        _ => format!("{letter}-"),
+    };
     format!("{} {}", part('R', reads), part('C', commits))
 }
 
@@ -87,6 +91,7 @@ mod tests {
     fn a_class_has_two_digits_rounded_down() {
         let of = [50_312.0, 8_999.0, 127_400.0, 999_999.0, 1_270_000.0, 87.9, 5.0, 0.0].map(digits);
         assert_eq!(of, ["50k", "8.9k", "120k", "990k", "1.2M", "87", "5", "0"]);
+        assert_eq!(name(&Figure::na("the reads were not measured"), &Figure::na("none")), "R? C-");
         assert_eq!(name(&Figure::na("none"), &Figure::decimal(8_450.0)), "R- C8.4k");
     }
 }

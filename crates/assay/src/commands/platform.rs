@@ -39,7 +39,8 @@ const WATCH: Duration = Duration::from_secs(3);
 const MOST_BUSY_PCT: f64 = 10.0;
 
 pub(super) fn platform(args: &PlatformArgs) -> Result<Code, Failure> {
-    let place = args.path.canonicalize().map_err(|error| rundir::cannot(&args.path, &error))?;
+    let refused = |error| Failure::new(Code::Unusable, format!("{}: {error}", args.path.display()));
+    let place = args.path.canonicalize().map_err(refused)?;
     if !place.is_dir() {
         return Err(Failure::usage(format!(
             "{}: is not a directory; name one on the database's storage",
@@ -121,12 +122,12 @@ fn finished_before(output: Option<&Path>) -> Result<Vec<String>, Failure> {
     let Some(dir) = output.filter(|dir| dir.join(RECORD).is_file()) else {
         return output.map_or(Ok(()), rundir::refuse_used).map(|()| Vec::new());
     };
-    let record = stored::read(dir)?;
+    let record = stored::read(&dir.join(RECORD))?;
     if record.run.workload != NAME || record.run.verdict == "complete" {
         return rundir::refuse_used(dir).map(|()| Vec::new());
     }
     let members = assay_report::kinds::of(&record).members(&record);
-    Ok(members.into_iter().filter(|member| stored::read(&dir.join(member)).is_ok_and(is_whole)).collect())
+    Ok(members.into_iter().filter(|member| stored::read(&dir.join(member).join(RECORD)).is_ok_and(is_whole)).collect())
 }
 
 fn is_whole(record: Record) -> bool {
@@ -215,7 +216,7 @@ impl Going<'_> {
             }
             let kept = before.iter().any(|done| done == test.name);
             let record = if kept {
-                stored::read(&self.dir.path().join(test.name)).map_err(|failure| failure.lines.join("; "))
+                stored::read(&self.dir.path().join(test.name).join(RECORD)).map_err(|failure| failure.lines.join("; "))
             } else {
                 ui::say(&format!("test {} of {}: {}", at + 1, self.asked.tests.len(), test.about));
                 self.test(test)?
@@ -274,4 +275,52 @@ struct Silent;
 
 impl Steps for Silent {
     fn step(&self, _: usize, _: usize, _: &str) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_measure::snapshot::RunData;
+
+    fn kept(dir: &Path, record: &Record) {
+        fs::create_dir_all(dir).expect("made");
+        fs::write(dir.join(RECORD), serde_json::to_string(record).expect("JSON")).expect("written");
+    }
+
+    /// Of a platform that was stopped in its second test, the first need not be done again; of a whole one nothing is.
+    #[test]
+    fn an_interrupted_platform_goes_on_and_a_finished_one_is_never_overwritten() {
+        registry::install();
+        let scratch = tempfile::tempdir().expect("a temporary directory");
+        let dir = scratch.path().join("box");
+        assert_eq!(finished_before(Some(&dir)).expect("new"), Vec::<String>::new());
+        let labels = |workload: &str| RunData { workload: workload.to_owned(), ..RunData::default() };
+        let of_test = |verdict: &str| {
+            let mut record = Record::labelled(&labels("clock"));
+            record.run.verdict = verdict.to_owned();
+            record
+        };
+        let tests = plan::tests(Plan::Quick, Path::new("/file"), 1 << 30, false);
+        let finished: Vec<Finished> = tests[..2]
+            .iter()
+            .zip(["complete", "incomplete"])
+            .map(|(test, verdict)| {
+                kept(&dir.join(test.name), &of_test(verdict));
+                Finished { test: test.name, directory: test.name.to_owned(), record: Ok(of_test(verdict)) }
+            })
+            .collect();
+        let asked = Asked {
+            plan: Plan::Quick,
+            place: "/".into(),
+            peer: None,
+            goals: Goals::default(),
+            tests,
+            root: "/nowhere".into(),
+            busy_before_pct: None,
+        };
+        kept(&dir, &build(&labels(NAME), &asked, &finished, true));
+        assert_eq!(finished_before(Some(&dir)).expect("interrupted"), ["clock"]);
+        kept(&dir, &build(&labels(NAME), &asked, &finished, false));
+        assert_eq!(finished_before(Some(&dir)).expect_err("finished").code, Code::Usage);
+    }
 }
