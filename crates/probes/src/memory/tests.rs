@@ -62,7 +62,8 @@ fn memory_02_a_load_verifies_what_it_wrote_and_counts_pages() {
 
 #[test]
 fn memory_15_a_flipped_bit_makes_the_record_invalid() {
-    let readings = measured(&["soak=1", "soak-bytes=1M", "flip-bit"], 300);
+    // Long enough for one sweep of writes and one of reads, also where a thread has a tenth of a CPU.
+    let readings = measured(&["soak=1", "soak-bytes=1M", "flip-bit"], 4000);
     assert_eq!(readings.info.verification_errors_count, 1);
     let record = readings.record(&RunData::default()).unwrap();
     assert_eq!(record.run.verdict, "invalid");
