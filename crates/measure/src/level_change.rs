@@ -67,7 +67,8 @@ impl LevelChange {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Figure, Series};
+    use crate::record::Figure;
+    use crate::record::steady::testing::record;
 
     #[test]
     fn a_fall_to_a_level_of_reads_looks_like_a_cap_and_a_rise_or_a_restless_fall_does_not() {
@@ -95,19 +96,5 @@ mod tests {
         assert_eq!(LevelChange::of(&rising), None);
         rising.checks.steadiness.change_points_s = vec![10.0];
         assert_eq!(LevelChange::of(&rising).unwrap().words(), "rose 50 % at 10 s");
-    }
-
-    /// A record whose seconds are these; the first `warmup` are before the window.
-    fn record(rates: &[f64], warmup: usize) -> Record {
-        let mut record = Record::default();
-        let series = Series {
-            step_s: 1.0.into(),
-            t_s: (1..=rates.len()).map(|s| s as f64).collect(),
-            in_window: (0..rates.len()).map(|s| s >= warmup).collect(),
-            metrics: [("ops_count_per_s".to_owned(), rates.iter().map(|rate| (*rate).into()).collect())].into(),
-            ..Series::default()
-        };
-        record.interval.end_s = (rates.len() as f64).into();
-        Record { series, ..record }
     }
 }

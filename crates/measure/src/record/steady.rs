@@ -156,12 +156,11 @@ pub fn standard_error(record: &Record) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::record::Series;
+pub(crate) mod testing {
+    use crate::record::{Record, Series};
 
     /// A record whose seconds are these; the first `warmup` are before the window.
-    fn record(rates: &[f64], warmup: usize) -> Record {
+    pub(crate) fn record(rates: &[f64], warmup: usize) -> Record {
         let mut record = Record::default();
         let series = Series {
             step_s: 1.0.into(),
@@ -173,6 +172,12 @@ mod tests {
         record.interval.end_s = (rates.len() as f64).into();
         Record { series, ..record }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::record;
+    use super::*;
 
     #[test]
     fn steady_late_never_and_unknown() {
