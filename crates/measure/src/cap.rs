@@ -338,7 +338,11 @@ impl Cap {
     /// What was seen, in sentences.
     #[must_use]
     pub fn text(&self) -> String {
-        let round = if is_round(self.level.per_s) { ", a round figure" } else { "" };
+        format!("It looks like a cap of {}. {}", self.rate(), self.seen())
+    }
+
+    /// What makes it look like one.
+    fn seen(&self) -> String {
         // Seconds that others disturbed are no seconds of the cap.
         let (which, spread) = match self.level.spread_pct {
             pct if pct <= 100.0 * LEVEL_RATIO => ("the", pct),
@@ -349,24 +353,21 @@ impl Cap {
             Some(before) => {
                 let (from, to) = self.begins_s;
                 let since = if to - from < 1.5 {
-                    format!("from {} s on", fixed(to, 0))
+                    format!("From {} s on", fixed(to, 0))
                 } else {
-                    format!("from some second between {} and {} s on", fixed(from, 0), fixed(to, 0))
+                    format!("From some second between {} and {} s on", fixed(from, 0), fixed(to, 0))
                 };
                 format!(
-                    "It looks like a cap of {}{round}, {since}: before it there were {} {}, and {which} seconds since are \
-                     within {spread} % of this rate.",
-                    self.rate(),
+                    "{since}, {which} seconds are within {spread} % of this rate; before it there were {} {}.",
                     short(before),
                     self.unit
                 )
             }
-            None => format!(
-                "It looks like a cap of {}{round}: every second is within {spread} % of this rate, while requests wait above \
-                 the device.",
-                self.rate()
-            ),
+            None => format!("Every second is within {spread} % of this rate, while requests wait above the device."),
         };
+        if is_round(self.level.per_s) {
+            text.push_str(" It is a round figure.");
+        }
         if let Some(pct) = self.level.idle_pct {
             text.push_str(&format!(" The device was busy {} % of the time meanwhile.", fixed(pct, 0)));
         }
@@ -385,10 +386,10 @@ impl Cap {
         text
     }
 
-    /// As what limits a test, in the words of the finding.
+    /// As what limits a test, with what was seen.
     #[must_use]
     pub fn limit(&self) -> Limit {
-        Limit::new(format!("what looks like a cap of {}", self.rate()), self.advice().text)
+        Limit::new(format!("what looks like a cap of {}", self.rate()), self.seen())
     }
 
     /// The finding.

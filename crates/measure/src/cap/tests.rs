@@ -124,11 +124,20 @@ fn a_record_says_what_was_held_since_when_and_by_whom() {
     let text = judge(&record).unwrap().text;
     assert_eq!(
         text,
-        "It looks like a cap of 2,000 reads/s, a round figure, from 18 s on: before it there were 15,000 reads/s, and the \
-         seconds since are within 0.1 % of this rate. The device was busy 8 % of the time meanwhile. The host names a limit \
+        "It looks like a cap of 2,000 reads/s. From 18 s on, the seconds are within 0.1 % of this rate; before it there were \
+         15,000 reads/s. It is a round figure. The device was busy 8 % of the time meanwhile. The host names a limit \
          of 2,000 set by io.max of /x. If it is a burst credit, it held about 234,000 reads above this rate. A test shorter \
          than 28 s does not show it. Raise the limit, or plan with the rate that stays."
     );
+}
+
+/// The answer's line and the finding begin otherwise, and say the rate once each.
+#[test]
+fn what_limits_a_test_names_the_rate_once() {
+    let limit = of(&record(32.0)).unwrap().limit();
+    assert_eq!(limit.what, "what looks like a cap of 2,000 reads/s");
+    assert!(limit.evidence.starts_with("From 18 s on, the seconds"), "{}", limit.evidence);
+    assert!(!limit.evidence.contains("looks like") && !limit.evidence.contains("2,000 reads/s"), "{}", limit.evidence);
 }
 
 #[test]

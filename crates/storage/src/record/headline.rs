@@ -5,7 +5,7 @@ use crate::record::info::{StorageInfo, StorageJob, StorageWay};
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::{Figure, Record};
-use assay_measure::units::{fixed, short, shorten, thousands, told};
+use assay_measure::units::{fixed, many, short, shorten, thousands, told};
 use assay_measure::{cap, cpu};
 
 /// Maximum number of groups whose rates are shown.
@@ -17,10 +17,10 @@ pub(super) fn of(record: &Record, info: &StorageInfo) -> Headline {
         tested: tested(record, info),
         rows: rows(info),
         steadiness: steadiness(info),
-        verbatim: Vec::new(),
         rerun_command: rerun_command(record),
         limit: limit(record, info),
         next: next(record, info),
+        ..Headline::default()
     }
 }
 
@@ -38,7 +38,7 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
     let host = || cpu::host(record, None);
     let said = |ids: &[&str]| record.advice.iter().find(|advice| ids.contains(&advice.id.as_str()));
     for (ids, what) in
-        [(&["R12", "A5"][..], "a limit set on the device"), (&["A6", cap::RULE.id], "what looks like a cap")]
+        [(&["R12", "A5"][..], "a limit set on the device"), (&["A6", cap::RULE.id], "a level that something holds")]
     {
         if let Some(cap) = said(ids) {
             return cpu::proved(host(), Limit::new(what, cap.text.clone()));
@@ -371,7 +371,8 @@ fn steadiness(info: &StorageInfo) -> String {
             format!("not steady: the rate drifts by {} % from start to end{variation}.", fixed(100.0 * drift, 0))
         }
         (changes, _) => {
-            format!("not steady: {changes} change(s) of level{variation}; rate and price come from the last level.")
+            let changes = many(changes as u64, "change");
+            format!("not steady: {changes} of level{variation}; rate and price come from the last level.")
         }
     }
 }

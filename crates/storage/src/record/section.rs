@@ -6,7 +6,7 @@ use crate::record::info::{StorageGroup, StorageInfo, StorageJob};
 use assay_measure::identity::violated;
 use assay_measure::record::{Figure, Record, Truth};
 use assay_measure::section::{Sections, number, number_or_reason};
-use assay_measure::units::fixed;
+use assay_measure::units::{fixed, many};
 
 /// Maximum number of warnings and advice; the report has the rest.
 const MOST_SENTENCES: usize = 5;
@@ -159,7 +159,7 @@ fn over_time(page: &mut Sections, info: &StorageInfo, group: &StorageGroup) {
         (Some(why), _) => format!("changes n/a ({why})"),
         (None, 0) if group.drift_ratio.value().is_some() => "it drifts".to_owned(),
         (None, 0) => "no change of level".to_owned(),
-        (None, n) => format!("{n} change(s) of level"),
+        (None, n) => format!("{} of level", many(n as u64, "change")),
     };
     page.wrapped(
         &lead,

@@ -79,7 +79,7 @@ fn with_quick_ones(mut readings: StorageReadings) -> StorageReadings {
 fn advice_r41_a_flat_top_with_queueing_suggests_a_limit() {
     let flat = with_quick_ones(readings(&[Loop::read("data", 32, &[3000; 30])]));
     let text = advice(&built(&flat), "R41").unwrap();
-    assert!(text.contains("cap of 3,000 reads/s, a round figure"), "{text}");
+    assert!(text.contains("cap of 3,000 reads/s. Every second") && text.contains("It is a round figure"), "{text}");
     let scattered = with_quick_ones(readings(&[Loop::read("data", 32, &around(3000, 30))]));
     assert_eq!(advice(&built(&scattered), "R41"), None);
     let shallow = with_quick_ones(readings(&[Loop::read("data", 1, &[3000; 30])]));
