@@ -155,7 +155,8 @@ fn redo_14_a_lost_standby_is_an_event_where_a_quorum_remains_and_the_end_where_n
 fn a_standby_that_is_late_is_left_behind_when_grace_is_over() {
     let place = Place::new();
     let (_standbys, _relays, names) = three(&place, [0, 0, 200_000]);
-    let args = ["redo", &names, "--grace", "150ms", "--length", "1k", "--time", "3s", "-o", "run"];
+    // Long enough for two seconds that TCP was asked in, also where the asking thread has a part of a CPU.
+    let args = ["redo", &names, "--grace", "150ms", "--length", "1k", "--time", "6s", "-o", "run"];
     let ran = place.assay(&args).code(0);
     let record = place.record("run");
     let info = &record["parts"]["redo"];
