@@ -173,6 +173,8 @@ pub const FELL: f64 = 0.9;
 pub struct Headline {
     /// What was tested, in one sentence.
     pub tested: String,
+    /// What the first line says in place of the main figure; empty: the figure.
+    pub verdict: String,
     /// The few figures.
     pub rows: Vec<HeadlineLine>,
     /// The verdict on steadiness, and how it was reached; a good one begins with `steady`.

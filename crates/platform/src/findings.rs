@@ -1,13 +1,36 @@
 //! What follows for a database, in plain words.
 
 use crate::facts;
-use crate::info::PlatformInfo;
+use crate::info::{NeedRow, PlatformInfo};
 use crate::needs::{FAIL, WARN};
 use assay_measure::record::{Advice, Record};
 use assay_measure::rule::{Judges, Rule};
-use assay_measure::units::six;
+use assay_measure::units::fixed;
 
-pub(crate) const RULES: &Judges<PlatformInfo> = &[(FAILS, fails), (WARNS, warns), (FACTS, found)];
+pub(crate) const RULES: &Judges<PlatformInfo> = &[(BUSY, busy), (FAILS, fails), (WARNS, warns), (FACTS, found)];
+
+/// How busy a host may be before the first test, %. Decided here: a tenth of the CPUs moves a p99.
+pub const MOST_BUSY_PCT: f64 = 10.0;
+
+const BUSY: Rule = Rule {
+    id: "B4",
+    title: "Other processes kept the host busy",
+    changes_figures: true,
+    fires_when: || format!("Before the first test the CPUs were more than {MOST_BUSY_PCT} % busy; always high"),
+    why: "The tests share the CPUs with them: the figures are of what they leave.",
+    what_to_do: "Measure again when the host is quiet.",
+    cannot_judge_when: "The kernel does not tell CPU times: then the rule is silent.",
+    source: "Decided here.",
+};
+
+fn busy(_: &Record, info: &PlatformInfo) -> Option<Advice> {
+    let pct = info.busy_before_pct.value().filter(|pct| *pct > MOST_BUSY_PCT)?;
+    let text = format!(
+        "Before the first test other processes kept the CPUs {} % busy: the figures are of what they leave.",
+        fixed(pct, 0)
+    );
+    Some(BUSY.advise(true, text, &[("busy_before_pct", pct)]))
+}
 
 const FAILS: Rule = Rule {
     id: "B1",
@@ -43,15 +66,7 @@ const FACTS: Rule = Rule {
 };
 
 fn beyond(info: &PlatformInfo, verdict: &str) -> Vec<String> {
-    let rows = info.needs.iter().filter(|row| row.verdict == verdict);
-    rows.map(|row| match (row.need_value.value(), if verdict == FAIL { &row.fail } else { &row.warn }.value()) {
-        (Some(value), Some(limit)) => {
-            let sense = if row.is_higher_better { "less" } else { "more" };
-            format!("{} is {} {}, {sense} than {}", row.need, six(value.round()), row.unit, six(limit))
-        }
-        _ => format!("{}: {}", row.need, row.need_value.reason().unwrap_or("not known")),
-    })
-    .collect()
+    info.needs.iter().filter(|row| row.verdict == verdict).map(NeedRow::told).collect()
 }
 
 fn fails(_: &Record, info: &PlatformInfo) -> Option<Advice> {

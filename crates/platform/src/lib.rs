@@ -18,3 +18,5 @@ mod settings;
 
 #[cfg(test)]
 mod tests;
+
+pub use findings::MOST_BUSY_PCT;

@@ -86,6 +86,20 @@ pub(crate) const NEEDS: &[Need] = &[
     need("round_trip_us_p50", "us", ROUND_TRIPS, Value::Metric("rtt_us_p50", ""), [1000.0, 10_000.0], HERE),
 ];
 
+impl NeedRow {
+    /// What is beyond which limit; or why no load kept the latency.
+    pub(crate) fn told(&self) -> String {
+        let limit = if self.verdict == FAIL { &self.fail } else { &self.warn };
+        match (self.need_value.value(), limit.value()) {
+            (Some(value), Some(limit)) => {
+                let sense = if self.is_higher_better { "less" } else { "more" };
+                format!("{} is {} {}, {sense} than {}", self.need, six(value.round()), self.unit, six(limit))
+            }
+            _ => format!("{}: {}", self.need, self.need_value.reason().unwrap_or("not known")),
+        }
+    }
+}
+
 /// Words of a verdict beside those of facts.
 pub(crate) const WARN: &str = "warn";
 pub(crate) const FAIL: &str = "fail";

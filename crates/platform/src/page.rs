@@ -1,7 +1,7 @@
 //! What is shown of a platform: the answer and the report.
 
 use crate::facts;
-use crate::info::PlatformInfo;
+use crate::info::{NeedRow, PlatformInfo};
 use crate::needs::{FAIL, WARN};
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::record::{Figure, Record};
@@ -26,9 +26,10 @@ pub(crate) fn headline(record: &Record, info: &PlatformInfo) -> Headline {
         HeadlineFigure::new(row.map_or(&Figure::default(), |row| &row.need_value), what)
     };
     Headline {
+        verdict: format!("{}, {verdict}", info.class),
         tested: format!("This box for a database, on {}{peer}, plan {}.", info.path, info.plan),
         rows: vec![
-            HeadlineLine { lead: format!("{}: {verdict}; ", info.class), ..class(info) },
+            class(info),
             HeadlineLine::told(
                 "Commit",
                 vec![figure("commit_us_p50", "us p50"), figure("commit_us_p99", "us p99 of many")],
@@ -53,10 +54,7 @@ pub(crate) fn headline(record: &Record, info: &PlatformInfo) -> Headline {
         ],
         steadiness: steadiness(info),
         limit: limit(info),
-        next: vec![
-            Next::new("assay sweep", "shows where a database's load stops here"),
-            Next::new("assay report DIR of a test", "has the test's whole report"),
-        ],
+        next: next(record, worst(info)),
         rerun_command: rerun_command(record),
         ..Headline::default()
     }
@@ -94,19 +92,29 @@ fn steadiness(info: &PlatformInfo) -> String {
     format!("not steady: without a whole result: {}", bad.join(", "))
 }
 
-/// The need that is furthest beyond its limits.
+/// The first need beyond a limit, failures before warnings.
+fn worst(info: &PlatformInfo) -> Option<&NeedRow> {
+    [FAIL, WARN].into_iter().find_map(|verdict| info.needs.iter().find(|row| row.verdict == verdict))
+}
+
 fn limit(info: &PlatformInfo) -> Limit {
-    let worst = [FAIL, WARN].into_iter().find_map(|verdict| info.needs.iter().find(|row| row.verdict == verdict));
-    match worst {
+    match worst(info) {
         Some(row) => Limit::new(
-            format!("{} (test {})", row.need, row.test),
-            match row.need_value.reason() {
-                Some(why) => format!("{why}."),
-                None => format!("It is a {}: the limits are the columns Warn and Fail of the report.", row.verdict),
-            },
+            format!("{}, the first need beyond a limit", row.need),
+            format!("{} (test {}; limits: {}).", row.told(), row.test, row.source),
         ),
         None => Limit::unknown("no need is beyond its limits"),
     }
+}
+
+/// A longer test of what is short, and where a database's load stops.
+fn next(record: &Record, worst: Option<&NeedRow>) -> Vec<Next> {
+    let longer = rerun_command(record);
+    let longer = (!longer.is_empty() && !longer.contains(" --full")).then(|| format!("{longer} --full"));
+    let again =
+        longer.filter(|_| worst.is_some()).map(|command| Next::new(command, "shows whether it stays so for an hour"));
+    let sweep = Next::new("assay sweep", "shows where a database's load stops here");
+    again.into_iter().chain([sweep]).collect()
 }
 
 /// The whole report.

@@ -62,10 +62,8 @@ impl Kind for Unknown {
             tested: format!("A test of kind \"{}\", which is unknown to this version of assay.", record.kind),
             rows: vec![HeadlineLine::told("Figures", told.collect())],
             steadiness: "n/a (the kind is not known)".to_owned(),
-            verbatim: Vec::new(),
-            rerun_command: String::new(),
             limit: Limit::unknown("the kind is not known"),
-            next: Vec::new(),
+            ..Headline::default()
         }
     }
 }

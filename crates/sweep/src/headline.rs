@@ -31,9 +31,7 @@ pub(crate) fn of(record: &Record, info: &SweepInfo) -> Headline {
         rows,
         steadiness: steadiness(info),
         limit: limit(info),
-        verbatim: Vec::new(),
-        rerun_command: String::new(),
-        next: Vec::new(),
+        ..Headline::default()
     }
 }
 

@@ -1,7 +1,6 @@
 //! `platform` at the command line.
 
-use super::format;
-use assay_report::formats::Format;
+use super::ProbeArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -28,16 +27,6 @@ pub(crate) struct PlatformArgs {
     /// Bytes of the file that is read and written [default: 2G, less where there is no room]
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<String>,
-    /// A name for the run in lists, reports and comparisons
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) label: Option<String>,
-    /// Run directory: new or empty, or that of an interrupted platform, which goes on
-    #[arg(short = 'o', long = "output", value_name = "DIR")]
-    pub(crate) output: Option<PathBuf>,
-    /// What to print
-    #[arg(long, value_parser = format::of_record(), default_value = format::ANSWER)]
-    pub(crate) format: &'static Format,
-    /// Print the plan and touch nothing
-    #[arg(long)]
-    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) record: ProbeArgs,
 }

@@ -12,6 +12,7 @@ use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
 use assay_measure::snapshot::SettingLine;
 use assay_measure::units;
+use assay_platform::MOST_BUSY_PCT;
 use assay_platform::goals::Goals;
 use assay_platform::needs;
 use assay_platform::plan::{self, Against, Plan, Test};
@@ -34,9 +35,8 @@ const NAME: &str = "platform";
 const USUAL_BYTES: u64 = 2 << 30;
 const PART_OF_FREE: u64 = 4;
 const LEAST_BYTES: u64 = 64 << 20;
-/// How long the host is watched before the first test, and how busy it may be. Decided here: a tenth of the CPUs moves a p99.
+/// How long the host is watched before the first test.
 const WATCH: Duration = Duration::from_secs(3);
-const MOST_BUSY_PCT: f64 = 10.0;
 
 pub(super) fn platform(args: &PlatformArgs) -> Result<Code, Failure> {
     let refused = |error| Failure::new(Code::Unusable, format!("{}: {error}", args.path.display()));
@@ -49,22 +49,22 @@ pub(super) fn platform(args: &PlatformArgs) -> Result<Code, Failure> {
     }
     let goals = goals(args.goals.as_deref())?;
     let id = rundir::new_id();
-    let dir = rundir::place(args.output.as_deref(), NAME, &id);
-    let before = finished_before(args.output.as_deref())?;
+    let dir = rundir::place(args.record.output.as_deref(), NAME, &id);
+    let before = finished_before(args.record.output.as_deref())?;
     let file = place.join(format!("assay-platform-{id}.scratch"));
     let plan = if args.full { Plan::Full } else { Plan::Quick };
     let tests = plan::tests(plan, &file, file_bytes(args, &place)?, args.peer.is_some());
     let mut asked =
         Asked { plan, place, peer: args.peer.clone(), goals, tests, root: "/".into(), busy_before_pct: None };
     let lines = plan_lines(&asked, &before);
-    if args.dry_run {
-        return dry_run(args.format, &lines);
+    if args.record.dry_run {
+        return dry_run(args.record.format, &lines);
     }
     ui::say(&plan_text::lines(&lines));
     let stop = signals::watch()?;
     asked.busy_before_pct = busy(&stop);
     refuse_busy(args, asked.busy_before_pct)?;
-    let run = stamped(NAME, args.label.clone(), settings(args), id, jiff::Timestamp::now().to_string());
+    let run = stamped(NAME, args.record.label.clone(), settings(args), id, jiff::Timestamp::now().to_string());
     let above = if before.is_empty() { RunDir::above(&dir) } else { RunDir::claimed(&dir) }?;
     crate::html::share_in(&above)?;
     let mut going = Going { args, asked: &asked, dir: &above, stop: &stop, finished: Vec::new(), worst: Code::Good };
@@ -75,7 +75,7 @@ pub(super) fn platform(args: &PlatformArgs) -> Result<Code, Failure> {
     ended?;
     let whole = build(&run, &asked, &going.finished, stop.requested());
     let written = record::write(&above, &whole);
-    answer::product(&whole, args.format, above.path())?;
+    answer::product(&whole, args.record.format, above.path())?;
     written?;
     ui::say(&format!("platform: {}", above.path().display()));
     if stop.requested() {
@@ -218,7 +218,9 @@ impl Going<'_> {
             let record = if kept {
                 stored::read(&self.dir.path().join(test.name).join(RECORD)).map_err(|failure| failure.lines.join("; "))
             } else {
-                ui::say(&format!("test {} of {}: {}", at + 1, self.asked.tests.len(), test.about));
+                let left: Duration = self.asked.tests[at..].iter().map(Test::time).sum();
+                let left = progress::left(left.as_secs_f64());
+                ui::say(&format!("test {} of {}, about {left} left: {}", at + 1, self.asked.tests.len(), test.about));
                 self.test(test)?
             };
             if self.stop.requested() && record.as_ref().map_or(true, |record| record.run.verdict != "complete") {
@@ -241,7 +243,7 @@ impl Going<'_> {
         let request = Request { place, time: test.time(), words: test.words.clone() };
         let labels = stamped(
             test.probe,
-            self.args.label.clone(),
+            self.args.record.label.clone(),
             Vec::new(),
             rundir::new_id(),
             jiff::Timestamp::now().to_string(),

@@ -20,10 +20,10 @@ pub(crate) fn of(record: &Record) -> Headline {
         tested: what_ran(record),
         rows: rows(record),
         steadiness: steadiness(record),
-        verbatim: Vec::new(),
         rerun_command: rerun_command(record),
         limit: limit::of(record),
         next: next(record),
+        ..Headline::default()
     }
 }
 

@@ -25,13 +25,12 @@ pub(super) fn of(record: &Record, info: &RecoveryInfo) -> Headline {
             line("Restart", &longest(|step| &step.first_commit_s), "s from the restart to the first commit (longest)"),
         ],
         steadiness: "n/a (kills one after the other, no window)".to_owned(),
-        verbatim: Vec::new(),
-        rerun_command: String::new(),
         limit: cpu::limit(record).unwrap_or_else(|| limit(info)),
         next: vec![Next::new(
             "assay run --target native:DIR --set UPDATE_PCT=100",
             "measures the cost of the same commits without a failure",
         )],
+        ..Headline::default()
     }
 }
 

@@ -261,7 +261,9 @@ fn lead(records: &[&Record], record: &Record, headlines: &[Headline]) -> String 
         let told = told.find(|told| told.value.value().is_some())?;
         Some((told.clone(), figures::one(told.value.value()?, &told.unit, figures::number_of(&told.value))))
     });
+    let verdict = headlines.first().map_or("", |headline| headline.verdict.as_str());
     let figure = match (records.len(), main, rows.first()) {
+        (1, ..) if !verdict.is_empty() => format!(": {verdict}"),
         (1, Some((value, text)), _) => format!(": {text}{}", interval(record, &value)),
         (_, _, Some((_, text))) => format!(": {text}"),
         _ => String::new(),

@@ -30,8 +30,8 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
             steadiness: crate::load::steadiness(soak),
             verbatim: crate::load::block(&[(CpuInfo::NAME, soak)]),
             limit: limit(record, info),
-            next: Vec::new(),
             rerun_command: rerun_command(record),
+            ..Headline::default()
         };
     }
     let widest = info.kernels.iter().map(|row| row.threads_count).max().unwrap_or(0);
@@ -58,10 +58,10 @@ pub(super) fn of(record: &Record, info: &CpuInfo) -> Headline {
             line("Switch", &switch(info), "ns from one thread to another"),
         ],
         steadiness: steadiness(info),
-        verbatim: Vec::new(),
         rerun_command: rerun_command(record),
         limit: limit(record, info),
         next: vec![Next::new("assay cpu --cpu 0 --timeout 10m", "shows whether the clock holds under a long load")],
+        ..Headline::default()
     }
 }
 

@@ -27,10 +27,10 @@ pub(super) fn of(record: &Record, info: &MemoryInfo) -> Headline {
             faults(info),
         ],
         steadiness: steadiness(info),
-        verbatim: Vec::new(),
         rerun_command: rerun_command(record),
         limit: limit(record, info),
         next: next(info),
+        ..Headline::default()
     }
 }
 

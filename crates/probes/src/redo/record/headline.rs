@@ -16,6 +16,7 @@ pub(super) fn of(record: &Record, info: &RedoInfo) -> Headline {
         rerun_command: rerun_command(record),
         limit: limit(record, info),
         next: next(record, info),
+        ..Headline::default()
     }
 }
 

@@ -26,7 +26,6 @@ pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
         tested: format!("Durable writes, the cost of a commit, on {}.", info.path),
         rows,
         steadiness: "n/a (a curve of short steps, no window)".to_owned(),
-        verbatim: Vec::new(),
         rerun_command: rerun_command(record),
         limit: cpu::proved(cpu::host(record, None), limit(info)),
         next: vec![
@@ -36,6 +35,7 @@ pub(super) fn of(record: &Record, info: &SyncInfo) -> Headline {
             ),
             Next::new(format!("assay io {}", directory(info)), "reads and writes in the same place"),
         ],
+        ..Headline::default()
     }
 }
 
