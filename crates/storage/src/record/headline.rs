@@ -2,6 +2,7 @@
 
 use super::goal;
 use crate::record::info::{StorageInfo, StorageJob, StorageWay};
+use crate::record::warnings::{ANSWERED_ABOVE, IN_MEMORY};
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, given};
 use assay_measure::plain::shell_word;
 use assay_measure::record::{Figure, Record};
@@ -34,6 +35,9 @@ const USED_UP_PCT: f64 = 95.0;
 fn limit(record: &Record, info: &StorageInfo) -> Limit {
     if record.import.is_some() {
         return Limit::unknown("the output of another tool shows what was done, not what limited it");
+    }
+    if let Some(limit) = answered_above(record, info) {
+        return limit;
     }
     let host = || cpu::host(record, None);
     let said = |ids: &[&str]| record.advice.iter().find(|advice| ids.contains(&advice.id.as_str()));
@@ -70,6 +74,24 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
         );
     }
     device_limit(info)
+}
+
+/// What answered in place of the devices, of jobs that only read.
+fn answered_above(record: &Record, info: &StorageInfo) -> Option<Limit> {
+    let is_read = |way: &StorageWay| way.way == "read" || way.ios_count == 0;
+    let ids = [ANSWERED_ABOVE.id, IN_MEMORY.id];
+    let found = record.advice.iter().find(|advice| ids.contains(&advice.id.as_str()))?;
+    let evidence = info.devices.read_ratio.value().map_or_else(
+        || found.text.clone(),
+        |ratio| {
+            let pct = fixed(100.0 * ratio, 0);
+            format!(
+                "The devices delivered {pct} % of the bytes that the jobs read; a layer above them answered the rest."
+            )
+        },
+    );
+    let reads_alone = info.jobs.iter().flat_map(|job| &job.ways).all(is_read);
+    reads_alone.then(|| Limit::new("memory and the CPUs that read it, not the device", evidence))
 }
 
 /// The syncs between the writes, where they take most of a job's time.
@@ -208,7 +230,7 @@ fn tested(record: &Record, info: &StorageInfo) -> String {
                 ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"].contains(&job.ioengine.as_str());
             let depth = match (most, mean.filter(|_| is_imported)) {
                 (0, _) => String::new(),
-                _ if is_imported && is_synchronous && job.iodepth_count > 1 => {
+                _ if is_synchronous && job.iodepth_count > 1 => {
                     let (clones, depth, engine) = (job.numjobs_count, job.iodepth_count, &job.ioengine);
                     format!("{clones} in flight (iodepth={depth} has no effect with {engine})")
                 }

@@ -27,7 +27,7 @@ const FOREIGN_RATIO: f64 = 0.2;
 /// The host's CPUs count as busy from this share on, %.
 const BUSY_PCT: f64 = 95.0;
 
-const IN_MEMORY: Rule = Rule {
+pub(super) const IN_MEMORY: Rule = Rule {
     id: "A15",
     title: "The files are in memory",
     changes_figures: true,
@@ -38,7 +38,7 @@ const IN_MEMORY: Rule = Rule {
     source: "Decided here.",
 };
 
-const ANSWERED_ABOVE: Rule = Rule {
+pub(super) const ANSWERED_ABOVE: Rule = Rule {
     id: "A16",
     title: "The device did not deliver what was read",
     changes_figures: true,

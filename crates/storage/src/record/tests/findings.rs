@@ -246,6 +246,11 @@ fn warnings_say_where_the_bytes_came_from() {
     let record = built(&cached);
     assert!(warned(&record, "the page cache answered"));
     assert!(warned(&record, "io_uring without direct=1"));
+    let limit = Storage.headline(&record).limit;
+    assert_eq!(limit.what, "memory and the CPUs that read it, not the device");
+    assert!(limit.evidence.contains("delivered 10 % of the bytes"), "{}", limit.evidence);
+    let of_writes = of(&[Loop::write("data", 8, &[4000; 20])]);
+    assert!(!Storage.headline(&of_writes).limit.what.contains("not the device"));
     let mut busy = readings(&[Loop::read("data", 8, &[4000; 20])]);
     busy.disks[0].read_bytes *= 2;
     assert!(warned(&built(&busy), "other processes used them"));
@@ -253,6 +258,14 @@ fn warnings_say_where_the_bytes_came_from() {
     memory.facts = sample::facts(&[("is_tmpfs", "yes")]);
     assert!(warned(&built(&memory), "tmpfs"));
     assert!(part(&built(&memory)).io_mode_achieved.starts_with("memory"));
+}
+
+/// A synchronous engine has one request in flight, whatever was asked for.
+#[test]
+fn a_depth_that_a_synchronous_engine_does_not_have_is_not_told_as_in_flight() {
+    let record = with(|readings| readings.jobs[0].label.ioengine = "psync".to_owned());
+    let tested = Storage.headline(&record).tested;
+    assert!(tested.contains("1 in flight (iodepth=") && tested.contains("has no effect with psync)"), "{tested}");
 }
 
 /// That the page cache answered, and the way to the device, are said once each.
