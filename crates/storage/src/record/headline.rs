@@ -5,7 +5,7 @@ use crate::record::info::{StorageInfo, StorageJob, StorageWay};
 use crate::record::warnings::{ANSWERED_ABOVE, IN_MEMORY};
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, given};
 use assay_measure::plain::shell_word;
-use assay_measure::record::{Figure, Record};
+use assay_measure::record::{Advice, Figure, Record};
 use assay_measure::units::{fixed, many, short, shorten, thousands, told};
 use assay_measure::{cap, cpu};
 
@@ -76,11 +76,15 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
     device_limit(info)
 }
 
+/// The finding that most of what was read came from no device.
+fn not_from_devices(record: &Record) -> Option<&Advice> {
+    record.advice.iter().find(|advice| [ANSWERED_ABOVE.id, IN_MEMORY.id].contains(&advice.id.as_str()))
+}
+
 /// What answered in place of the devices, of jobs that only read.
 fn answered_above(record: &Record, info: &StorageInfo) -> Option<Limit> {
     let is_read = |way: &StorageWay| way.way == "read" || way.ios_count == 0;
-    let ids = [ANSWERED_ABOVE.id, IN_MEMORY.id];
-    let found = record.advice.iter().find(|advice| ids.contains(&advice.id.as_str()))?;
+    let found = not_from_devices(record)?;
     let evidence = info.devices.read_ratio.value().map_or_else(
         || found.text.clone(),
         |ratio| {
@@ -259,6 +263,7 @@ fn tested(record: &Record, info: &StorageInfo) -> String {
     };
     let what = match reached(record, info) {
         Some(told) => format!("{told} Without a database: "),
+        None if not_from_devices(record).is_some() => "Storage behind a cache, without a database: ".to_owned(),
         None => "The bare storage, without a database: ".to_owned(),
     };
     format!("{what}{}{more}.", jobs.join(", "))

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::readings::{PreconditionReading, SteadyReading};
+use assay_measure::kind::Headline;
 use assay_measure::prng::{Purpose, Stream};
 use assay_measure::snapshot::HostReading;
 
@@ -246,7 +247,8 @@ fn warnings_say_where_the_bytes_came_from() {
     let record = built(&cached);
     assert!(warned(&record, "the page cache answered"));
     assert!(warned(&record, "io_uring without direct=1"));
-    let limit = Storage.headline(&record).limit;
+    let Headline { tested, limit, .. } = Storage.headline(&record);
+    assert!(tested.starts_with("Storage behind a cache"), "{tested}");
     assert_eq!(limit.what, "memory and the CPUs that read it, not the device");
     assert!(limit.evidence.contains("delivered 10 % of the bytes"), "{}", limit.evidence);
     let of_writes = of(&[Loop::write("data", 8, &[4000; 20])]);
