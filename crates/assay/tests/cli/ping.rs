@@ -79,7 +79,7 @@ fn ping_19_a_stall_is_one_slow_round_trip_and_many_late_requests() {
     let relay = Relay::to(port);
     let to = relay.port().to_string();
     let words = ["ping", "127.0.0.1", "--method", "tcp-echo", "-p", &to, "--rate", "1000", "--timeout", "20s"];
-    let running = place.start(&[&words[..], &["--time", "3s", "-o", "run"]].concat());
+    let running = place.start(&[&words[..], &["--time", "6s", "-o", "run"]].concat());
     let running = running.until("requests", || relay.heard() > UNDER_WAY);
     relay.stall(true);
     std::thread::sleep(Duration::from_millis(1000));
@@ -87,8 +87,11 @@ fn ping_19_a_stall_is_one_slow_round_trip_and_many_late_requests() {
     running.ended().code(0);
     let record = place.record("run");
     let part = &record["parts"]["ping"];
-    let late = metric(&record, "rtt_response_us_p99");
-    assert!(late >= 500_000.0, "{late}");
+    // A sum, since how many requests a busy host answers afterwards, and so every percentile, is luck. None waits for
+    // much more than the second, so that these are twenty requests at least.
+    let sum_s = |of: &str| part[of]["hist_ns"]["sum_ns"].as_f64().expect("a sum") / 1e9;
+    let late_s = sum_s("response") - sum_s("service");
+    assert!(late_s >= 20.0, "{late_s}");
     let slow = part["worst"].as_array().expect("the worst");
     let outliers = slow.iter().filter(|row| row["service_us"].as_f64().expect("a time") >= 900_000.0).count();
     assert_eq!(outliers, 1, "{slow:?}");
