@@ -8,7 +8,7 @@ use crate::record::{Advice, Figure, Record};
 use crate::rule::Rule;
 use crate::statistics::{mean, median};
 use crate::steady::{SplitSides, Sums, segments};
-use crate::units::{fixed, short};
+use crate::units::{duration, fixed, short};
 
 /// Fewest seconds of a level.
 const LEVEL_SECONDS: usize = 5;
@@ -31,6 +31,10 @@ const AGAIN_LEAST: f64 = 100.0;
 const LEVEL_RATIO: f64 = 0.05;
 /// A device that is busy for less of the time has room, %.
 const IDLE_PCT: f64 = 50.0;
+/// This part of what requests wait longer after a fall is spent above the device: then something holds them back.
+const ABOVE_DEVICE_RATIO: f64 = 0.9;
+/// The CPUs were no scarcer after a fall than before it where pressure rose by no more than this, percentage points.
+const PRESSURE_POINTS: f64 = 15.0;
 /// Without a fall, seconds lie within this part for [`HELD_SECONDS`] while requests wait above the device.
 const HELD_RATIO: f64 = 0.005;
 /// Seconds of a level that no fall led to.
@@ -57,13 +61,15 @@ pub const RULE: Rule = Rule {
         format!(
             "A rate per second falls by at least {} %, and the seconds after the last such fall are a level: \
              {LEVEL_SECONDS} or more, nine in ten within {} % of their median ({} % where the device was busy for less than \
-             {IDLE_PCT} % of them) or made up for within {MADE_UP_SECONDS} s; or {} or more within {} %; or \
+             {IDLE_PCT} % of them, or where {} % of what a read waits longer is spent above the device while CPU pressure \
+             rose by no more than {PRESSURE_POINTS} points) or made up for within {MADE_UP_SECONDS} s; or {} or more within {} %; or \
              {LEVEL_SECONDS} and a third of them the same to {} %, and none more than {} % above. Without a fall: all of \
              {HELD_SECONDS} or more seconds lie within {} % while requests wait above the device. R12, A5 and A6 come \
              first; high after a fall",
             100.0 * FALL_RATIO,
             100.0 * STILL_RATIO,
             100.0 * LEVEL_RATIO,
+            100.0 * ABOVE_DEVICE_RATIO,
             EXACT.0,
             100.0 * EXACT.1,
             100.0 * AGAIN_RATIO,
@@ -85,6 +91,23 @@ pub struct SeenBeside {
     pub busy_pct: Vec<f64>,
     /// Whether requests took much longer than the device did.
     pub is_queued: bool,
+    /// What a request took and what the device took of it in each second, us; empty where either is not known.
+    pub took_us: Vec<(f64, f64)>,
+    /// How long somebody waited for a CPU in each second, %; empty where that is not known.
+    pub cpu_pressure_pct: Vec<f64>,
+}
+
+impl SeenBeside {
+    /// What requests and the device took from a second on, us, where what was added to a request since the seconds before it was
+    /// added above the device, and no scarcer CPU added it.
+    fn held_above_us(&self, from: usize) -> Option<(f64, f64)> {
+        let sides = |of: &[f64]| Some((mean(of.get(..from).filter(|side| !side.is_empty())?), mean(of.get(from..)?)));
+        let (own, device): (Vec<f64>, Vec<f64>) = self.took_us.iter().copied().unzip();
+        let ((own_before, own), (device_before, device)) = (sides(&own)?, sides(&device)?);
+        let (pressure_before, pressure) = sides(&self.cpu_pressure_pct)?;
+        let is_above = device - device_before <= (1.0 - ABOVE_DEVICE_RATIO) * (own - own_before);
+        (is_above && pressure <= pressure_before + PRESSURE_POINTS).then_some((own, device))
+    }
 }
 
 /// A rate that something holds.
@@ -102,6 +125,8 @@ pub struct HeldLevel {
     pub half_pct: f64,
     /// How busy the device was meanwhile, %, where it had room.
     pub idle_pct: Option<f64>,
+    /// What a request took and what the device took of it meanwhile, us, where the time since the fall was added above it.
+    pub above_us: Option<(f64, f64)>,
 }
 
 /// The cap that the last level of some rates, one second apart, looks like.
@@ -135,17 +160,19 @@ fn level(rates: &[f64], beside: &SeenBeside, from: usize) -> Option<HeldLevel> {
     let middle = median(level).filter(|middle| *middle > 0.0)?;
     let busy_pct = beside.busy_pct.get(from..).filter(|busy| !busy.is_empty()).map(mean);
     let idle_pct = busy_pct.filter(|pct| *pct < IDLE_PCT);
+    let above_us = beside.held_above_us(from);
+    let has_room = idle_pct.is_some() || above_us.is_some();
     // One second in ten may be disturbed.
     let is_still = |ratio: f64| level.len() >= LEVEL_SECONDS && still(level, middle, ratio) * 10 >= level.len() * 9;
     let is_level = spread(level, middle) <= EXACT.1 || is_still(STILL_RATIO);
     let per_s = if is_level {
         middle
     } else {
-        again(level).or_else(|| (idle_pct.is_some() && is_still(LEVEL_RATIO)).then_some(middle))?
+        again(level).or_else(|| (has_room && is_still(LEVEL_RATIO)).then_some(middle))?
     };
     let off: Vec<f64> = level.iter().map(|rate| 100.0 * (rate - per_s).abs() / per_s).collect();
     let (spread_pct, half_pct) = (100.0 * spread(level, per_s), median(&off)?);
-    Some(HeldLevel { per_s, before_per_s: None, from, spread_pct, half_pct, idle_pct })
+    Some(HeldLevel { per_s, before_per_s: None, from, spread_pct, half_pct, idle_pct, above_us })
 }
 
 /// The rate to which seconds come again and again, where none comes to much more.
@@ -276,7 +303,12 @@ pub fn of_group(record: &Record, group: Option<u64>, is_queued: impl Fn(&str) ->
     let ops = column(OPS);
     CAPPED.into_iter().find_map(|(name, unit, size)| {
         let rates: Vec<f64> = column(name)?.into_iter().map(|rate| rate / size).collect();
-        let beside = SeenBeside { busy_pct: busy_pct.clone(), is_queued: is_queued(name) };
+        let beside = SeenBeside {
+            busy_pct: busy_pct.clone(),
+            is_queued: is_queued(name),
+            took_us: took_us(name, &rates, &column),
+            cpu_pressure_pct: column("psi_cpu_some_pct").unwrap_or_default(),
+        };
         let level = find(&rates, &beside)?;
         let fell = |ops: &Vec<f64>| {
             let (before, after) = ops.split_at(level.from);
@@ -292,6 +324,16 @@ pub fn of_group(record: &Record, group: Option<u64>, is_queued: impl Fn(&str) ->
         let named = named(record, unit, level.per_s);
         Some(Cap { level, unit, begins_s: (last.min(first), first), named })
     })
+}
+
+/// What a read took for the sessions, whose waits for I/O are those in flight, and what the device took of it, us.
+fn took_us(name: &str, rates: &[f64], column: &impl Fn(&str) -> Option<Vec<f64>>) -> Vec<(f64, f64)> {
+    let known = column("active_user_io_count").zip(column("device_read_us_avg"));
+    let Some((in_flight, device)) = known.filter(|_| name == "read_io_requests_count_per_s") else {
+        return Vec::new();
+    };
+    let own = in_flight.iter().zip(rates).map(|(count, rate)| 1e6 * count / rate.max(1.0));
+    own.zip(device).collect()
 }
 
 /// Whether requests of a way took at least twice as long as a device did that had room, by what the layers of an engine say.
@@ -370,6 +412,10 @@ impl Cap {
         }
         if let Some(pct) = self.level.idle_pct {
             text.push_str(&format!(" The device was busy {} % of the time meanwhile.", fixed(pct, 0)));
+        }
+        if let Some((own, device)) = self.level.above_us {
+            let lasted = |us: f64| duration((1e3 * us) as u64);
+            text.push_str(&format!(" A read took {} meanwhile, the device {} of it.", lasted(own), lasted(device)));
         }
         if let Some(named) = &self.named {
             text.push_str(&format!(" The host names a limit of {named}."));

@@ -10,7 +10,7 @@ fn found_in(rates: &[u64]) -> Option<HeldLevel> {
 
 /// SeenBeside a device that was so busy.
 fn found_beside(rates: &[f64], busy_pct: f64) -> Option<HeldLevel> {
-    find(rates, &SeenBeside { busy_pct: vec![busy_pct; rates.len()], is_queued: false })
+    find(rates, &SeenBeside { busy_pct: vec![busy_pct; rates.len()], ..SeenBeside::default() })
 }
 
 #[test]
@@ -80,6 +80,32 @@ fn what_others_take_from_some_seconds_says_nothing_against_a_cap() {
         2000.053, 1999.658,
     ];
     assert_eq!(find(&recorded, &SeenBeside::default()).map(|cap| cap.per_s.round()), Some(2000.0));
+}
+
+/// Recorded: a limit of 500 on the control group from the 11th second on, while others kept the CPUs and the disk busy, so that
+/// no second was as long as it should.
+#[test]
+fn reads_that_wait_above_a_busy_device_are_a_cap() {
+    let rates = [
+        15_988.7, 16_170.0, 18_749.6, 17_459.3, 11_591.7, 13_125.7, 17_475.2, 25_561.1, 16_863.2, 8190.4, 513.1, 523.3,
+        500.7, 497.9, 499.1, 497.9, 505.1, 500.0, 428.8, 571.9, 479.3, 523.0,
+    ];
+    let device = [
+        433.1, 303.5, 213.8, 171.5, 215.1, 299.2, 185.2, 149.4, 150.3, 294.4, 1638.5, 2956.0, 632.6, 270.8, 246.1,
+        296.8, 365.8, 833.7, 247.4, 723.2, 259.2, 245.0,
+    ];
+    let beside = |device: &[f64], pressure_after: f64| SeenBeside {
+        busy_pct: vec![78.0; 22],
+        took_us: rates.iter().map(|rate| 8e6 / rate).zip(device.iter().copied()).collect(),
+        cpu_pressure_pct: (0..22).map(|at| if at < 10 { 80.0 } else { pressure_after }).collect(),
+        ..SeenBeside::default()
+    };
+    let cap = find(&rates, &beside(&device, 85.0)).expect("a cap");
+    assert!((cap.per_s - 500.0).abs() < 1.0 && cap.above_us.is_some(), "{cap:?}");
+    // A device that took the time itself, and CPUs that somebody else began to use, are none.
+    let slower: Vec<f64> = rates.iter().map(|rate| 7e6 / rate).collect();
+    assert_eq!(find(&rates, &beside(&slower, 85.0)), None);
+    assert_eq!(find(&rates, &beside(&device, 99.0)), None);
 }
 
 #[test]
