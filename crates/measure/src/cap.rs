@@ -52,6 +52,9 @@ const NAMED_RATIO: f64 = 0.03;
 /// A test has to see the cap for so long, s.
 const SEEN_S: f64 = 10.0;
 
+/// How its sentences begin.
+const LOOKS_LIKE: &str = "It looks like a cap of ";
+
 /// The rule of it, for every kind.
 pub const RULE: Rule = Rule {
     id: "R41",
@@ -380,7 +383,7 @@ impl Cap {
     /// What was seen, in sentences.
     #[must_use]
     pub fn text(&self) -> String {
-        format!("It looks like a cap of {}. {}", self.rate(), self.seen())
+        format!("{LOOKS_LIKE}{}. {}", self.rate(), self.seen())
     }
 
     /// What makes it look like one.
@@ -445,6 +448,14 @@ impl Cap {
         evidence.extend(self.level.before_per_s.map(|before| ("before_per_s", before)));
         RULE.advise(self.level.before_per_s.is_some(), self.text(), &evidence)
     }
+}
+
+/// What limits a test by a finding that was made of it: without what to do, which the finding says.
+#[must_use]
+pub fn limit_of(advice: &Advice) -> Option<Limit> {
+    let (cap, seen) = advice.text.strip_prefix(LOOKS_LIKE)?.split_once(". ")?;
+    let seen = seen.strip_suffix(RULE.what_to_do).unwrap_or(seen).trim_end();
+    Some(Limit::new(format!("what looks like a cap of {cap}"), seen.to_owned()))
 }
 
 /// The finding of a record.

@@ -30,7 +30,7 @@ pub mod probe;
 mod recorder;
 pub mod standstill;
 pub mod stop;
-mod thread_clock;
+pub mod thread_clock;
 pub mod threads;
 mod timeline;
 pub mod trace;

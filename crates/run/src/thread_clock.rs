@@ -7,7 +7,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Cumulative since the thread began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ThreadTimes {
+pub struct ThreadTimes {
     /// `CLOCK_THREAD_CPUTIME_ID`, ns.
     pub cpu_ns: Ns,
     /// Runnable but not on a CPU, ns: second field of `/proc/thread-self/schedstat`;
@@ -16,7 +16,8 @@ pub(crate) struct ThreadTimes {
 }
 
 /// Reads both for the calling thread.
-pub(crate) fn read() -> ThreadTimes {
+#[must_use]
+pub fn read() -> ThreadTimes {
     let cpu = clock_gettime(ClockId::ThreadCPUTime);
     let run_delay_ns =
         std::fs::read_to_string("/proc/thread-self/schedstat").ok().and_then(|text| run_delay(&text)).unwrap_or(0);

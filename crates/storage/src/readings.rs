@@ -323,6 +323,8 @@ pub struct CloneReading {
     pub user_ns: Ns,
     /// The thread's time in the kernel.
     pub system_ns: Ns,
+    /// Time in which the thread could have run and had no CPU; 0 where the kernel keeps no such count.
+    pub run_delay_ns: Ns,
     /// Context switches, voluntary and involuntary.
     pub context_switches: u64,
     /// Page faults that needed I/O.

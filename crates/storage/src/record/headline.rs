@@ -45,7 +45,8 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
         [(&["R12", "A5"][..], "a limit set on the device"), (&["A6", cap::RULE.id], "a level that something holds")]
     {
         if let Some(cap) = said(ids) {
-            return cpu::proved(host(), Limit::new(what, cap.text.clone()));
+            let limit = cap::limit_of(cap).unwrap_or_else(|| Limit::new(what, cap.text.clone()));
+            return cpu::proved(host(), limit);
         }
     }
     if let Some(limit) = syncs(info) {

@@ -268,6 +268,16 @@ mod identities {
     }
 
     #[test]
+    fn identity_io8_allows_for_a_thread_that_had_no_cpu() {
+        let mut starved = quiet();
+        starved.jobs[0].label.iodepth = 64;
+        for clone in &mut starved.clones {
+            clone.run_delay_ns = clone.runtime_ns / 10 * 9;
+        }
+        assert_eq!(outcome(&built(&starved), "IO8"), Truth::Holds);
+    }
+
+    #[test]
     fn identity_io8_is_na_where_the_drivers_own_time_weighs() {
         let mut buffered = quiet();
         for job in &mut buffered.jobs {

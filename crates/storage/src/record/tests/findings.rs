@@ -42,6 +42,9 @@ fn what_fell_to_a_cap_is_neither_a_full_cache_nor_other_load() {
     let written = of(&[Loop::write("fill", 8, &fall)]);
     let read = of(&[Loop::read("data", 8, &fall)]);
     assert!(advice(&read, "R41").unwrap().starts_with("It looks like a cap of 2,000 reads/s"), "{:?}", read.advice);
+    let limit = Storage.headline(&read).limit;
+    assert_eq!(limit.what, "what looks like a cap of 2,000 reads/s");
+    assert!(limit.evidence.starts_with("From 18 s on") && !limit.evidence.contains("Raise the limit"), "{limit:?}");
     for id in ["A1", "A3", "A4"] {
         assert_eq!((advice(&written, id), advice(&read, id)), (None, None), "{id}");
     }
