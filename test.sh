@@ -315,6 +315,10 @@ if [ "$long" = yes ]; then
     mkdir "$places/answers"
     (cd "$places/answers" && ASSAY_PG_BIN="$POSTGRES_BINS" bash "$PROJECT/tests/e2e/long/answers.sh")
 
+    begin "eight questions, and what the answer says"
+    mkdir "$places/questions"
+    (cd "$places/questions" && ASSAY_PG_BIN="$POSTGRES_BINS" bash "$PROJECT/tests/e2e/long/questions.sh")
+
     begin "200 kills"
     ASSAY_KILLS=200 cargo test --locked --workspace --test kill
 

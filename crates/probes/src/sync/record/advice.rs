@@ -244,12 +244,13 @@ const UNPROTECTED: Rule = Rule {
     },
     why: "A drive with protected buffers answers a flush at once; one without has to empty its cache for each commit.",
     what_to_do: "For a log use a drive with power-loss protection, or a host that caches safely.",
-    cannot_judge_when: "The file is in memory, direct I/O was refused, the ratio is n/a, the probe was stopped, or others used the host's CPUs, which costs a flush more than a write: then the rule is silent.",
+    cannot_judge_when: "The file is in memory, direct I/O was refused, the ratio is n/a, the probe was stopped, or others used the host's CPUs or the device (S10, S11), which costs a flush more than a write: then the rule is silent.",
     source: "Published 4 KiB figures: protected NVMe 11 us, with fsync 16; consumer NVMe 11 us, with fsync 1,675 (arXiv 2512.04859 and its data).",
 };
 
 fn unprotected(this: &Curve<'_>) -> Option<Advice> {
-    if this.readings.is_memory || !this.readings.direct || this.readings.stopped || this.is_disturbed {
+    let is_disturbed = || this.is_disturbed || others_on_the_device(this).is_some() || speed_changed(this).is_some();
+    if this.readings.is_memory || !this.readings.direct || this.readings.stopped || is_disturbed() {
         return None;
     }
     let ratio = this.info.sync_over_unsynced_ratio.value()?;

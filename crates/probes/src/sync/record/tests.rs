@@ -146,6 +146,8 @@ fn a_stopped_or_disturbed_probe_says_nothing_of_power_loss_protection() {
     slow.stopped = false;
     let found = advice::advise(&slow, &info(&slow), true);
     assert!(found.iter().all(|advice| advice.id != "S2"));
+    slow.steps[0].device_write_bytes = Some(1 << 30);
+    assert!(advice(&built(&slow), "S10").is_some() && advice(&built(&slow), "S2").is_none());
 }
 
 #[test]
