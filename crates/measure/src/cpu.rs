@@ -119,6 +119,12 @@ pub fn proved(host: Option<Host>, own: Limit) -> Limit {
     }
 }
 
+/// A cap, with the host beside it: no CPU would have lifted the rate above it.
+#[must_use]
+pub fn capped(host: Option<Host>, cap: Limit) -> Limit {
+    host.map_or_else(|| cap.clone(), |host| host.beside(cap.clone()))
+}
+
 /// The host as the limit where nothing else is known of what took the time, as [`host`] without a weight.
 #[must_use]
 pub fn limit(record: &Record) -> Option<Limit> {

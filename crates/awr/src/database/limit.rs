@@ -35,10 +35,10 @@ pub(super) fn of(record: &Record) -> Limit {
         };
     }
     if let Some(cap) = record.advice.iter().find(|advice| advice.id == "R12") {
-        return cpu::proved(host, Limit::new("a limit set on the device", cap.text.clone()));
+        return cpu::capped(host, Limit::new("a limit set on the device", cap.text.clone()));
     }
     if let Some(cap) = cap::of(record) {
-        return cpu::proved(host, cap.limit());
+        return cpu::capped(host, cap.limit());
     }
     let Some(shares) = shares(record) else {
         return host.map_or_else(|| Limit::unknown("the time of the sessions is unknown"), |host| host.limit);

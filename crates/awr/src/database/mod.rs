@@ -7,6 +7,8 @@ mod printed_figures;
 mod time;
 
 #[cfg(test)]
+mod agreement;
+#[cfg(test)]
 mod tests;
 
 use crate::charts;

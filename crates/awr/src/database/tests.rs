@@ -58,7 +58,7 @@ fn after_an_invalid_run_comes_the_check_of_its_data() {
     assert_eq!(commands(&record), ["assay run --target temp:mariadb"]);
 }
 
-fn wait(name: &str, class: &str, db_time_pct: f64) -> EventRow {
+pub(super) fn wait(name: &str, class: &str, db_time_pct: f64) -> EventRow {
     EventRow {
         name: name.to_owned(),
         class: class.to_owned(),

@@ -9,7 +9,7 @@ mod io;
 mod layers;
 mod load;
 mod reads;
-mod series;
+pub(crate) mod series;
 mod server;
 mod totals;
 

@@ -46,7 +46,7 @@ fn limit(record: &Record, info: &StorageInfo) -> Limit {
     {
         if let Some(cap) = said(ids) {
             let limit = cap::limit_of(cap).unwrap_or_else(|| Limit::new(what, cap.text.clone()));
-            return cpu::proved(host(), limit);
+            return cpu::capped(host(), limit);
         }
     }
     if let Some(limit) = syncs(info) {
