@@ -23,6 +23,7 @@ want ping iputils-ping
 want ip iproute2
 want mvn maven
 want unzip unzip
+want tmux tmux
 want xz xz-utils
 want chromium chromium
 want chromedriver chromium-driver
