@@ -22,6 +22,7 @@ mod compare;
 pub(crate) mod format;
 mod orders;
 pub(crate) mod params;
+mod passport;
 pub(crate) mod peers;
 mod platform;
 mod probe;
@@ -29,6 +30,7 @@ mod runs;
 
 pub(crate) use compare::CompareArgs;
 pub(crate) use orders::{OrdersArgs, OrdersCommand};
+pub(crate) use passport::{AcceptArgs, BoxArgs, PassportArgs};
 pub(crate) use platform::PlatformArgs;
 pub(crate) use probe::{ProbeArgs, ProbeCommand, with_two_dashes};
 pub(crate) use runs::{RunsArgs, RunsCommand, WhichArgs};
@@ -99,6 +101,17 @@ pub(crate) enum Command {
     /// quoted (R50k C8k: reads/s at p99 <= 1 ms, commits/s at p99 <= 5 ms), what a database needs and has here, what the kernel
     /// tells, and settings that follow for this disk. It refuses a host that others keep busy.
     Platform(PlatformArgs),
+    /// What this box does, in one small file that another box can be accepted by
+    ///
+    /// Six rounds of short tests (storage, CPU, memory, clock; with --peer the network) take 90 seconds. The file keeps each
+    /// figure of each round, so that `assay accept` knows the noise. Its SHA-256 shows whether the file was changed.
+    Passport(PassportArgs),
+    /// Whether this box does what a passport says, in 90 seconds
+    ///
+    /// The same rounds, here. Exit code 5: a figure is worse beyond the noise of both; 4: it is, and what others took of this host
+    /// may explain it, or a figure is missing; 0: nothing is worse. A figure is worse where the rounds of both boxes are apart, and even the second
+    /// best round here is behind the middle of the passport by 15 to 50 %, by figure.
+    Accept(AcceptArgs),
     /// The probes of the registry
     #[command(flatten)]
     Probe(ProbeCommand),

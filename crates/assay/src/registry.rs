@@ -43,7 +43,14 @@ pub(crate) fn probes() -> impl Iterator<Item = &'static ProbeSpec> {
 /// The kinds of records: of workloads, of loads, of recovery, of sweeps, of platforms, and what the probes bring, which come last and so
 /// are asked first.
 pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
-    let above: [&dyn Kind; 5] = [&Orders, &load_test::KIND, &crash::KIND, &Sweep, assay_platform::record::KIND];
+    let above: [&dyn Kind; 6] = [
+        &Orders,
+        &load_test::KIND,
+        &crash::KIND,
+        &Sweep,
+        assay_platform::record::KIND,
+        assay_platform::passport::record::KIND,
+    ];
     let of_probes = probes().map(|probe| probe.kind);
     [&[&SLOB as &dyn Kind], assay_awr::KINDS, &above].concat().into_iter().chain(of_probes).collect()
 }

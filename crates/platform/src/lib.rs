@@ -12,6 +12,7 @@ pub mod goals;
 mod info;
 pub mod needs;
 mod page;
+pub mod passport;
 pub mod plan;
 pub mod record;
 mod settings;

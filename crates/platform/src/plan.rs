@@ -80,7 +80,7 @@ pub fn tests(plan: Plan, file: &Path, file_bytes: u64, has_peer: bool) -> Vec<Te
     let long = |quick: u64, full: u64| if plan == Plan::Quick { quick } else { full };
     let test = |name, probe, about, against, seconds| Test { name, probe, about, against, seconds, words: Vec::new() };
     let io = |name, about, seconds: u64, jobs: &[Job]| Test {
-        words: jobs_words(file, file_bytes, seconds, jobs),
+        words: jobs_words(file, file_bytes, &seconds.to_string(), jobs),
         ..test(name, "io", about, Against::Place, seconds * jobs.len() as u64)
     };
     let depths = DEPTHS.map(|depth| Job { name: format!("depth {depth}"), rw: "randread", block: "8k", depth });
@@ -112,14 +112,15 @@ pub fn tests(plan: Plan, file: &Path, file_bytes: u64, has_peer: bool) -> Vec<Te
     tests
 }
 
-struct Job {
-    name: String,
-    rw: &'static str,
-    block: &'static str,
-    depth: u32,
+pub(crate) struct Job {
+    pub(crate) name: String,
+    pub(crate) rw: &'static str,
+    pub(crate) block: &'static str,
+    pub(crate) depth: u32,
 }
 
-fn jobs_words(file: &Path, file_bytes: u64, seconds: u64, jobs: &[Job]) -> Vec<String> {
+/// The jobs in the words of the storage probe, each for this time.
+pub(crate) fn jobs_words(file: &Path, file_bytes: u64, runtime: &str, jobs: &[Job]) -> Vec<String> {
     jobs.iter()
         .flat_map(|job| {
             [
@@ -133,7 +134,7 @@ fn jobs_words(file: &Path, file_bytes: u64, seconds: u64, jobs: &[Job]) -> Vec<S
                 format!("--bs={}", job.block),
                 format!("--iodepth={}", job.depth),
                 "--time_based".to_owned(),
-                format!("--runtime={seconds}"),
+                format!("--runtime={runtime}"),
             ]
         })
         .collect()

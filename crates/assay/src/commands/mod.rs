@@ -9,6 +9,7 @@ mod import;
 mod io;
 mod man;
 mod orders;
+mod passport;
 mod platform;
 mod probe;
 mod recovery;
@@ -40,6 +41,8 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::RecoveryLoad(args) => recovery::load(&args),
         Command::Orders(args) => orders::orders(args),
         Command::Platform(args) => platform::platform(&args),
+        Command::Passport(args) => passport::passport(&args),
+        Command::Accept(args) => passport::accept(&args),
         Command::Probe(command) => probe::probe(&command),
         Command::Io(args) => io::io(&args),
         Command::Import(args) => import::import(&args),

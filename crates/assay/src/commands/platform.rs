@@ -39,21 +39,15 @@ const LEAST_BYTES: u64 = 64 << 20;
 const WATCH: Duration = Duration::from_secs(3);
 
 pub(super) fn platform(args: &PlatformArgs) -> Result<Code, Failure> {
-    let refused = |error| Failure::new(Code::Unusable, format!("{}: {error}", args.path.display()));
-    let place = args.path.canonicalize().map_err(refused)?;
-    if !place.is_dir() {
-        return Err(Failure::usage(format!(
-            "{}: is not a directory; name one on the database's storage",
-            place.display()
-        )));
-    }
+    let place = place_of(&args.path)?;
     let goals = goals(args.goals.as_deref())?;
     let id = rundir::new_id();
     let dir = rundir::place(args.record.output.as_deref(), NAME, &id);
     let before = finished_before(args.record.output.as_deref())?;
     let file = place.join(format!("assay-platform-{id}.scratch"));
     let plan = if args.full { Plan::Full } else { Plan::Quick };
-    let tests = plan::tests(plan, &file, file_bytes(args, &place)?, args.peer.is_some());
+    let bytes = file_bytes(args.size.as_deref(), USUAL_BYTES, &place)?;
+    let tests = plan::tests(plan, &file, bytes, args.peer.is_some());
     let mut asked =
         Asked { plan, place, peer: args.peer.clone(), goals, tests, root: "/".into(), busy_before_pct: None };
     let lines = plan_lines(&asked, &before);
@@ -63,7 +57,7 @@ pub(super) fn platform(args: &PlatformArgs) -> Result<Code, Failure> {
     ui::say(&plan_text::lines(&lines));
     let stop = signals::watch()?;
     asked.busy_before_pct = busy(&stop);
-    refuse_busy(args, asked.busy_before_pct)?;
+    refuse_busy(args.anyway, asked.busy_before_pct)?;
     let run = stamped(NAME, args.record.label.clone(), settings(args), id, jiff::Timestamp::now().to_string());
     let above = if before.is_empty() { RunDir::above(&dir) } else { RunDir::claimed(&dir) }?;
     crate::html::share_in(&above)?;
@@ -95,11 +89,21 @@ fn goals(file: Option<&Path>) -> Result<Goals, Failure> {
     needs::goals(&text).map_err(|why| refused(&why))
 }
 
-/// The bytes of the file that is read and written.
-fn file_bytes(args: &PlatformArgs, place: &Path) -> Result<u64, Failure> {
+/// The directory that was named.
+pub(super) fn place_of(path: &Path) -> Result<PathBuf, Failure> {
+    let refused = |error| Failure::new(Code::Unusable, format!("{}: {error}", path.display()));
+    let place = path.canonicalize().map_err(refused)?;
+    if place.is_dir() {
+        return Ok(place);
+    }
+    Err(Failure::usage(format!("{}: is not a directory; name one on the database's storage", place.display())))
+}
+
+/// The bytes of the file that is read and written: as given, or as usual where there is room.
+pub(super) fn file_bytes(given: Option<&str>, usual: u64, place: &Path) -> Result<u64, Failure> {
     let free = free_bytes(place).map_err(|error| Failure::new(Code::Unusable, error.to_string()))?;
-    let Some(given) = &args.size else {
-        let bytes = USUAL_BYTES.min(free / PART_OF_FREE);
+    let Some(given) = given else {
+        let bytes = usual.min(free / PART_OF_FREE);
         let lacking = || {
             let (free, needed) = (units::size(free), units::size(LEAST_BYTES * PART_OF_FREE));
             Failure::new(
@@ -166,7 +170,7 @@ fn settings(args: &PlatformArgs) -> Vec<SettingLine> {
 }
 
 /// How busy the host is, %, with nothing of ours running.
-fn busy(stop: &Stop) -> Option<f64> {
+pub(super) fn busy(stop: &Stop) -> Option<f64> {
     let mut sampler = Sampler::new(Vec::new());
     let before = sampler.sample();
     let begun = Instant::now();
@@ -182,10 +186,10 @@ fn busy(stop: &Stop) -> Option<f64> {
     (all > 0).then(|| 100.0 * (all - idle) as f64 / all as f64)
 }
 
-fn refuse_busy(args: &PlatformArgs, busy_pct: Option<f64>) -> Result<(), Failure> {
+pub(super) fn refuse_busy(is_anyway: bool, busy_pct: Option<f64>) -> Result<(), Failure> {
     let Some(pct) = busy_pct.filter(|pct| *pct > MOST_BUSY_PCT) else { return Ok(()) };
     let told = format!("other processes keep this host's CPUs {pct:.0} % busy, more than {MOST_BUSY_PCT} %");
-    if args.anyway {
+    if is_anyway {
         ui::say(&format!("warning: {told}: the figures are of what they leave"));
         return Ok(());
     }
@@ -235,22 +239,9 @@ impl Going<'_> {
 
     /// One test: its record, written below ours; or why it has none.
     fn test(&mut self, test: &Test) -> Result<Result<Record, String>, Failure> {
-        let probe = registry::probe(test.probe).expect("the plan names probes of the registry");
-        let place = match (test.against, &self.args.peer) {
-            (Against::Peer, Some(peer)) => PathBuf::from(peer),
-            _ => self.asked.place.clone(),
-        };
-        let request = Request { place, time: test.time(), words: test.words.clone() };
-        let labels = stamped(
-            test.probe,
-            self.args.record.label.clone(),
-            Vec::new(),
-            rundir::new_id(),
-            jiff::Timestamp::now().to_string(),
-        );
-        let measured = (probe.aim)(&request).and_then(|aimed| aimed.measure(self.stop, &Silent));
-        match measured.map(|measured| measured.record(&labels)) {
-            Ok(Some(record)) => {
+        let label = self.args.record.label.clone();
+        match measured(test, &self.asked.place, self.args.peer.as_deref(), label, self.stop) {
+            Ok(record) => {
                 if record.run.verdict == "invalid" {
                     self.worst = Code::Invalid;
                 }
@@ -260,16 +251,35 @@ impl Going<'_> {
                 record::write(&dir, &record)?;
                 Ok(Ok(record))
             }
-            Ok(None) => Ok(Err(format!("the probe {} brought no record", test.probe))),
-            Err(error) => {
+            Err(why) => {
                 if !self.stop.requested() {
                     self.worst = Code::Unusable;
-                    ui::say(&format!("error: {}: {error}", test.name));
+                    ui::say(&format!("error: {}: {why}", test.name));
                 }
-                Ok(Err(error.to_string()))
+                Ok(Err(why))
             }
         }
     }
+}
+
+/// The record of one test through its probe; or why there is none.
+pub(super) fn measured(
+    test: &Test,
+    place: &Path,
+    peer: Option<&str>,
+    label: Option<String>,
+    stop: &Stop,
+) -> Result<Record, String> {
+    let probe = registry::probe(test.probe).expect("the plan names probes of the registry");
+    let place = match (test.against, peer) {
+        (Against::Peer, Some(peer)) => PathBuf::from(peer),
+        _ => place.to_owned(),
+    };
+    let request = Request { place, time: test.time(), words: test.words.clone() };
+    let labels = stamped(test.probe, label, Vec::new(), rundir::new_id(), jiff::Timestamp::now().to_string());
+    let measured = (probe.aim)(&request).and_then(|aimed| aimed.measure(stop, &Silent));
+    let record = measured.map_err(|error| error.to_string())?.record(&labels);
+    record.ok_or_else(|| format!("the probe {} brought no record", test.probe))
 }
 
 /// The tests' own steps are not shown: the line above names the test and the plan its time.

@@ -201,6 +201,11 @@ fn a_platform_looks_as_frozen() {
 }
 
 #[test]
+fn an_acceptance_looks_as_frozen() {
+    faces_of("passport");
+}
+
+#[test]
 fn a_sweep_looks_as_frozen() {
     faces_of("sweep");
 }

@@ -20,13 +20,13 @@ fn look(tree: &Tree) -> Seen {
         Some(1) => "io_uring for a group only",
         Some(_) => "io_uring switched off",
     };
-    let value = format!("{used} of {most} requests (aio-max-nr), {uring}");
+    let value = format!("{most} requests at most (aio-max-nr), {uring}");
     if uring == "io_uring switched off" {
         Seen::Finding(value, "set kernel.io_uring_disabled to 0 for databases that use io_uring")
     } else if most < LEAST_AIO && most.saturating_sub(used) < LEAST_AIO / 16 {
         Seen::Finding(
             value,
-            "raise fs.aio-max-nr to 1048576, as Oracle Database asks: its processes may get no more requests",
+            "most of them are in use: raise fs.aio-max-nr to 1048576, as Oracle Database asks: its processes may get no more requests",
         )
     } else {
         Seen::Good(value)
