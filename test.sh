@@ -319,6 +319,10 @@ if [ "$long" = yes ]; then
     mkdir "$places/questions"
     (cd "$places/questions" && ASSAY_PG_BIN="$POSTGRES_BINS" bash "$PROJECT/tests/e2e/long/questions.sh")
 
+    begin "a box in one command, behind a limit"
+    mkdir "$places/platform"
+    (cd "$places/platform" && bash "$PROJECT/tests/e2e/long/platform.sh")
+
     begin "a box and its passport"
     mkdir "$places/accept"
     (cd "$places/accept" && bash "$PROJECT/tests/e2e/long/accept.sh")

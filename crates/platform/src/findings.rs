@@ -7,7 +7,8 @@ use assay_measure::record::{Advice, Record};
 use assay_measure::rule::{Judges, Rule};
 use assay_measure::units::fixed;
 
-pub(crate) const RULES: &Judges<PlatformInfo> = &[(BUSY, busy), (FAILS, fails), (WARNS, warns), (FACTS, found)];
+pub(crate) const RULES: &Judges<PlatformInfo> =
+    &[(BUSY, busy), (FAILS, fails), (WARNS, warns), (FACTS, found), (SLOW_CLOCK, slow_clock)];
 
 /// How busy a host may be before the first test, %. Decided here: a tenth of the CPUs moves a p99.
 pub const MOST_BUSY_PCT: f64 = 10.0;
@@ -90,4 +91,25 @@ fn found(_: &Record, info: &PlatformInfo) -> Option<Advice> {
         .collect();
     (!rows.is_empty())
         .then(|| FACTS.advise(false, format!("{}.", rows.join(". ")), &[("facts_found_count", rows.len() as f64)]))
+}
+
+/// The CPUs run at less than this part of what the kernel claims. Decided here: sbc-bench's users met 73 %.
+const CLOCK_RATIO: f64 = 0.8;
+
+const SLOW_CLOCK: Rule = Rule {
+    id: "B8",
+    title: "The CPUs run slower than they claim",
+    changes_figures: false,
+    fires_when: || format!("The measured clock is below {} % of the claimed one", fixed(100.0 * CLOCK_RATIO, 0)),
+    why: "Heat, a power limit or a hypervisor that gives less holds the CPUs back.",
+    what_to_do: "Look at the governor, the temperature and the steal time; measure again when nothing else runs.",
+    cannot_judge_when: "The kernel claims no clock, or it was not measured: then the rule is silent.",
+    source: "Decided here.",
+};
+
+fn slow_clock(_: &Record, info: &PlatformInfo) -> Option<Advice> {
+    let (measured, claimed) = info.measured_mhz.value().zip(info.claimed_mhz.value())?;
+    let text = || format!("The CPUs run at {} MHz; the kernel claims {} MHz.", fixed(measured, 0), fixed(claimed, 0));
+    let evidence = [("measured_mhz", measured), ("claimed_mhz", claimed)];
+    (measured < CLOCK_RATIO * claimed).then(|| SLOW_CLOCK.advise(false, text(), &evidence))
 }

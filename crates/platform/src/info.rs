@@ -23,6 +23,9 @@ pub(crate) struct PlatformInfo {
     /// How busy the host was before anything was measured, %.
     #[metric("host busy before the tests", Lower)]
     pub busy_before_pct: Figure,
+    /// The CPUs' clock as the kernel claims it, and as it was measured, MHz.
+    pub claimed_mhz: Figure,
+    pub measured_mhz: Figure,
     #[metrics]
     pub needs: Vec<NeedRow>,
     pub facts: Vec<FactRow>,

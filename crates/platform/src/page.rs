@@ -42,7 +42,8 @@ pub(crate) fn headline(record: &Record, info: &PlatformInfo) -> Headline {
             HeadlineLine::told(
                 "CPU, memory",
                 vec![
-                    figure("cpu_mhz", "MHz measured"),
+                    HeadlineFigure::new(&info.measured_mhz, "MHz measured"),
+                    HeadlineFigure::new(&info.claimed_mhz, "MHz claimed"),
                     figure("memory_ns", "ns a read of memory"),
                     figure("clock_read_ns", "ns a read of the clock"),
                 ],

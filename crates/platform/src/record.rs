@@ -1,6 +1,6 @@
 //! The record of a platform: its kind, and how it follows from the records of its tests.
 
-use crate::facts::{Tree, look};
+use crate::facts::{Tree, claimed_mhz, look};
 pub use crate::finished::Finished;
 use crate::goals::Goals;
 use crate::info::{FoundRow, PlatformInfo, TestRow};
@@ -70,6 +70,9 @@ fn verdict(asked: &Asked, finished: &[Finished], is_stopped: bool) -> Verdict {
 fn info(asked: &Asked, finished: &[Finished]) -> PlatformInfo {
     let reads = class::reads(finished);
     let commits = class::commits(finished);
+    let tree = Tree::at(&asked.root, &asked.place);
+    let needs = needs::rows(finished, &asked.goals, &|test| asked.tests.iter().any(|planned| planned.name == test));
+    let measured_mhz = needs.iter().find(|row| row.need == "cpu_mhz").map(|row| row.need_value.clone());
     PlatformInfo {
         plan: asked.plan.word().to_owned(),
         path: asked.place.display().to_string(),
@@ -79,8 +82,10 @@ fn info(asked: &Asked, finished: &[Finished]) -> PlatformInfo {
         reads_depth: reads.depth,
         commits_within_goal_per_s: commits,
         busy_before_pct: Figure::known(asked.busy_before_pct, "not measured"),
-        needs: needs::rows(finished, &asked.goals, &|test| asked.tests.iter().any(|planned| planned.name == test)),
-        facts: look(&Tree::at(&asked.root, &asked.place)),
+        claimed_mhz: Figure::known(claimed_mhz(&tree), "the kernel does not tell it"),
+        measured_mhz: measured_mhz.unwrap_or_default(),
+        needs,
+        facts: look(&tree),
         settings: settings::rows(finished),
         tests: asked.tests.iter().filter_map(|test| tested(test, finished)).collect(),
         found: finished.iter().flat_map(found).collect(),

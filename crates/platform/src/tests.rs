@@ -174,6 +174,13 @@ const CASES: &[Case] = &[
         let here = Asked { root: root.path().into(), place: place.into(), ..asked("") };
         build(&RunData::default(), &here, &box_of(250.0, 900.0), false)
     }),
+    ("B8", |fires| {
+        let cpuinfo = if fires { "cpu MHz\t\t: 2250.0\n" } else { "model name : X @ 2.10GHz\n" };
+        let (root, _) = machine(&format!("\n== proc/cpuinfo\n{cpuinfo}"), "/data");
+        let here = Asked { root: root.path().into(), ..asked("") };
+        let cpu = finished(crate::plan::CPU, &[("effective_mhz", "", 1700.0)]);
+        build(&RunData::default(), &here, &[box_of(250.0, 900.0), vec![cpu]].concat(), false)
+    }),
 ];
 
 #[test]

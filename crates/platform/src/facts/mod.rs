@@ -14,6 +14,7 @@ mod numa;
 mod swap;
 mod tree;
 
+pub(crate) use cpu_frequency::claimed_mhz;
 pub(crate) use tree::Tree;
 
 use crate::info::FactRow;
