@@ -3,7 +3,7 @@
 use crate::finished::Finished;
 use crate::goals::{Goals, Limits};
 use crate::info::NeedRow;
-use crate::plan::{CLOCK, COMMITS, CPU, MEMORY, READS, ROUND_TRIPS, STREAMS, WRITES};
+use crate::plan::{CLOCK, COLD, COMMITS, CPU, MEMORY, READS, ROUND_TRIPS, STREAMS, WRITES};
 use crate::{class, facts};
 use assay_measure::record::Figure;
 use assay_measure::units::six;
@@ -69,6 +69,7 @@ pub(crate) const NEEDS: &[Need] = &[
         "Aerospike's certification tool ACT: less than 5 % above 1 ms",
     ),
     need("reads_per_s", "1/s", READS, Value::Class(|finished| class::reads(finished).per_s), [5000.0, 500.0], HERE),
+    need("cold_pct", "%", COLD, Value::Metric("cold_pct", ""), [1.0, 10.0], HERE),
     need("read_mib_per_s", "MiB/s", STREAMS, Value::Metric("read_mib_per_s", "read"), [200.0, 50.0], HERE),
     need("write_mib_per_s", "MiB/s", STREAMS, Value::Metric("write_mib_per_s", "write"), [100.0, 25.0], HERE),
     need("writes_per_s", "1/s", WRITES, Value::Metric("writes_per_s", ""), [2000.0, 200.0], HERE),

@@ -66,6 +66,7 @@ pub(crate) const DEPTHS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 pub(crate) const READS: &str = "reads";
 pub(crate) const STREAMS: &str = "streams";
 pub(crate) const CAPS: &str = "caps";
+pub(crate) const COLD: &str = "cold";
 pub(crate) const WRITES: &str = "writes";
 pub(crate) const COMMITS: &str = "commits";
 pub(crate) const CLOCK: &str = "clock";
@@ -89,6 +90,11 @@ pub fn tests(plan: Plan, file: &Path, file_bytes: u64, has_peer: bool) -> Vec<Te
         test(CLOCK, "clock", "what reading the clock costs", Against::Host, long(5, 30)),
         test(MEMORY, "memory", "memory bandwidth and latency", Against::Host, long(30, 300)),
         test(CPU, "cpu", "the computations of a database", Against::Host, long(40, 480)),
+        Test {
+            // Before anything is written there: what assay writes is warm.
+            words: vec!["unreadable-is-unknown".to_owned()],
+            ..test(COLD, "first-touch", "blocks that are slow at their first read", Against::Place, long(20, 300))
+        },
         test(COMMITS, "sync", "durable writes, the cost of a commit", Against::Place, long(40, 480)),
         test(CAPS, "throttle", "caps and bursts of reads, bytes and commits", Against::Place, long(60, 900)),
         io(READS, "random reads of 8 KiB at rising depth", long(6, 120), &depths),

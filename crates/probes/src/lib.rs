@@ -13,6 +13,7 @@ mod scratch;
 
 pub mod clock;
 pub mod cpu;
+pub mod first_touch;
 pub mod memory;
 pub mod network;
 pub mod ping;
@@ -25,6 +26,7 @@ pub mod topology;
 pub const PROBES: &[assay_run::probe::ProbeSpec] = &[
     sync::SPEC,
     throttle::SPEC,
+    first_touch::SPEC,
     cpu::SPEC,
     memory::SPEC,
     topology::SPEC,

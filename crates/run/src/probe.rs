@@ -160,6 +160,9 @@ pub trait Steps: Sync {
     /// Step `number` of `of`, from 1, begins; `what` says what it measures.
     fn step(&self, number: usize, of: usize, what: &str);
 
+    /// How far a step is whose end the time asked for does not tell, in words; about once a second.
+    fn say(&self, _how_far: &str) {}
+
     /// What is going on, about once a second, in the probe's own type; called from a thread of its own.
     fn live(&self, _now: &dyn Any) {}
 

@@ -8,6 +8,7 @@ use crate::record;
 use crate::registry;
 use crate::rundir::{self, RunDir};
 use crate::{answer, plan_text, signals, ui};
+use assay_measure::locked::locked;
 use assay_measure::record::Record;
 use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::units;
@@ -185,9 +186,12 @@ impl Progress {
 }
 
 impl Steps for Progress {
+    fn say(&self, how_far: &str) {
+        locked(&self.line).show(how_far);
+    }
+
     fn step(&self, number: usize, of: usize, what: &str) {
-        // A thread that panicked while it held the line spoils nothing but the line.
-        let mut line = self.line.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut line = locked(&self.line);
         let spent = match number {
             0 => Duration::ZERO,
             _ => self.begun.get_or_init(Instant::now).elapsed(),

@@ -1,9 +1,11 @@
 //! Length, space and cached pages of a file.
 
-use super::DirectFile;
+use super::{ALIGNMENT, DirectFile, Handle};
 use crate::BlockError;
-use rustix::fs::{Advice, FallocateFlags};
+use crate::cached::{is_told_residency, within};
+use rustix::fs::{Advice, FallocateFlags, SeekFrom};
 use rustix::io::Errno;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 
 /// How to allocate space for a file before it is written, named after fio's `fallocate`.
@@ -126,6 +128,43 @@ impl DirectFile {
             0 => Ok(()),
             number => Err(Errno::from_raw_os_error(number)),
         }
+    }
+
+    /// The ranges that hold data, in order; what lies between them is holes, which are read as zeroes without a device. The whole
+    /// of a device, and of a file whose file system cannot tell.
+    ///
+    /// # Errors
+    /// [`BlockError::Io`].
+    pub fn data_ranges(&self) -> Result<Vec<Range<u64>>, BlockError> {
+        let len = self.len()?;
+        let whole = vec![0..len];
+        if self.backed().is_some() || self.is_device()? {
+            return Ok(whole);
+        }
+        let mut ranges = Vec::new();
+        let mut at = 0;
+        while at < len {
+            let begin = match rustix::fs::seek(self.descriptor(), SeekFrom::Data(at)) {
+                Ok(begin) if begin < len => begin,
+                // Only a hole is left.
+                Ok(_) | Err(Errno::NXIO) => break,
+                Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(whole),
+                Err(error) => return Err(BlockError::io(&self.path, "find the data of", error)),
+            };
+            let end = rustix::fs::seek(self.descriptor(), SeekFrom::Hole(begin));
+            let end = end.map_err(|error| BlockError::io(&self.path, "find the data of", error))?.clamp(begin + 1, len);
+            ranges.push(begin..end);
+            at = end;
+        }
+        Ok(ranges)
+    }
+
+    /// Whether the page cache is known to hold any of these bytes, so that this host read or wrote them before.
+    pub fn has_cached(&self, offset: u64, len: usize) -> bool {
+        let Handle::Os(descriptor) = &self.handle else { return false };
+        let whole = offset / ALIGNMENT as u64 * ALIGNMENT as u64;
+        let owned = rustix::fs::fstat(descriptor).is_ok_and(|stat| is_told_residency(stat.st_uid));
+        owned && within(descriptor, self.base + whole, len + (offset - whole) as usize).is_ok_and(|held| held > 0)
     }
 
     fn no_space(&self, needed: u64, free: u64) -> BlockError {

@@ -1,0 +1,81 @@
+//! What follows from the first reads, in plain words.
+
+use super::estimate::{BESIDE, CHANCE, EVERYWHERE, LEAST_PAIRS, MOST_NOISE, SLOW_TIMES, SLOW_US};
+use super::info::FirstTouchInfo;
+use super::page::{ms, of_all, range};
+use assay_measure::record::{Advice, Record};
+use assay_measure::rule::{Judges, Rule};
+use assay_measure::units::{fixed, many, size};
+
+/// Cold from this part on is high, %. Decided here: then more than one first read in a hundred is slow, which is a p99.
+const HIGH_PCT: f64 = 1.0;
+
+/// The rules with what judges them, in the order in which findings are read.
+pub(super) const RULES: &Judges<FirstTouchInfo> = &[(COLD, cold), (UNKNOWN, unknown), (PARTLY, partly)];
+
+const COLD: Rule = Rule {
+    id: "FT1",
+    title: "Blocks are cold: their first read is slow",
+    changes_figures: false,
+    fires_when: || {
+        format!(
+            "Of three reads (a block, the same block, one beside it) the first is slow (more than {SLOW_TIMES} times the median second read of the \
+             region, and {SLOW_US} us more than it) so much more often than the last that noise explains it with a chance below {CHANCE}; high where \
+             more than {HIGH_PCT} % is cold"
+        )
+    },
+    why: "A volume restored from a snapshot is fetched as it is read, a thin or tiered one is filled or promoted then: until that is done, \
+          queries wait and tests measure the restore instead of the disk.",
+    what_to_do: "Read the cold part in advance with --hydrate RATE, or wait until the provider has; then measure.",
+    cannot_judge_when: "FT2 fires.",
+    source: "Decided here.",
+};
+
+fn cold(_: &Record, info: &FirstTouchInfo) -> Option<Advice> {
+    let pct = info.cold_pct.value().filter(|_| info.is_cold())?;
+    let (first, second) = (ms(&info.first_read_us_p50), ms(&info.second_read_us_p50));
+    let text = format!("{} are cold ({}): the first read of a block takes {first}, the second {second}.", of_all(info), range(info));
+    Some(COLD.explain(pct > HIGH_PCT, text, &[("cold_pct", pct)]))
+}
+
+const UNKNOWN: Rule = Rule {
+    id: "FT2",
+    title: "Whether anything is cold cannot be told",
+    changes_figures: true,
+    fires_when: || {
+        format!(
+            "Nothing can be read, or not past the page cache; fewer than {LEAST_PAIRS} blocks were read; more than {} % of the second reads were \
+             slow; or {} % of the first reads were slow, and so were more than {} % of the blocks beside; always high",
+            fixed(100.0 * MOST_NOISE, 0),
+            fixed(100.0 * EVERYWHERE, 0),
+            fixed(100.0 * BESIDE, 0)
+        )
+    },
+    why: "A cache that answers second reads, and noise, look like coldness.",
+    what_to_do: "Where the host is busy, try again when it is quiet. Where all first reads are slow, read a part in advance, wait until \
+                 caches have lost it, and test that part again: what is quick then was cold.",
+    cannot_judge_when: "Never: the reads tell.",
+    source: "Decided here.",
+};
+
+fn unknown(_: &Record, info: &FirstTouchInfo) -> Option<Advice> {
+    let text = format!("{}: {}.", if info.path.is_empty() { "First reads" } else { &info.path }, info.why);
+    info.is_unknown().then(|| UNKNOWN.explain(true, text, &[("blocks_count", info.blocks_count as f64)]))
+}
+
+const PARTLY: Rule = Rule {
+    id: "FT3",
+    title: "Not all files were looked into",
+    changes_figures: true,
+    fires_when: || "Files could not be opened, or there are more than are opened at once (the largest ones are)".to_owned(),
+    why: "What is said holds for the files that were read.",
+    what_to_do: "Name the block device, or a directory further down; run as a user who may read them.",
+    cannot_judge_when: "Never: the files are counted.",
+    source: "Decided here.",
+};
+
+fn partly(_: &Record, info: &FirstTouchInfo) -> Option<Advice> {
+    let (files, bytes) = (info.files_left_out, info.left_out_bytes);
+    let text = format!("{} of {} were not read.", many(files, "file"), size(bytes));
+    (files > 0).then(|| PARTLY.explain(bytes > info.data_bytes, text, &[("files_left_out", files as f64)]))
+}

@@ -1,0 +1,202 @@
+//! What is shown of first reads: the answer, the report and the map.
+
+use super::READERS;
+use super::info::{COLD, FirstTouchInfo, PARTLY, SOME};
+use assay_measure::chart::{Axis, Chart, Drawn, Heat};
+use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
+use assay_measure::plain::shell_word;
+use assay_measure::record::{Figure, Record};
+use assay_measure::section::{Sections, common};
+use assay_measure::units::{duration, fixed, many, size, thousands};
+
+const STOPPED: &str = "the probe was stopped before a block was read";
+
+/// A latency for a sentence.
+pub(super) fn ms(us: &Figure) -> String {
+    us.value().map_or_else(|| "n/a".to_owned(), |us| duration((us * 1e3) as u64))
+}
+
+fn bytes(figure: &Figure) -> String {
+    figure.value().map_or_else(|| "n/a".to_owned(), |bytes| size(bytes as u64))
+}
+
+fn time(s: &Figure) -> Option<String> {
+    s.value().map(|s| duration((s * 1e9) as u64))
+}
+
+/// `412 GiB of 500 GiB`.
+pub(super) fn of_all(info: &FirstTouchInfo) -> String {
+    format!("{} of {}", bytes(&info.cold_bytes), size(info.data_bytes))
+}
+
+/// The interval.
+pub(super) fn range(info: &FirstTouchInfo) -> String {
+    format!("95 %: {} to {}", bytes(&info.cold_low_bytes), bytes(&info.cold_high_bytes))
+}
+
+fn verdict(info: &FirstTouchInfo) -> String {
+    let (first, second) = (ms(&info.first_read_us_p50), ms(&info.second_read_us_p50));
+    if info.is_unknown() {
+        return "cannot tell whether anything is cold".to_owned();
+    }
+    if info.is_cold() {
+        return format!("{} are cold ({}); first read {first}, second {second}", of_all(info), range(info));
+    }
+    format!(
+        "nothing cold found: at most {} of {} (95 %); first read {first}, second {second}",
+        bytes(&info.cold_high_bytes),
+        size(info.data_bytes)
+    )
+}
+
+/// The first things to know.
+pub(super) fn headline(record: &Record, info: &FirstTouchInfo) -> Headline {
+    let holes = if info.hole_bytes > 0 {
+        format!("; {} more of it are holes, never written", size(info.hole_bytes))
+    } else {
+        String::new()
+    };
+    let object = if info.object.is_empty() { "nothing could be read".to_owned() } else { info.object.clone() };
+    Headline {
+        tested: format!("First reads of {} ({object}, {}{holes}).", info.path, size(info.data_bytes)),
+        verdict: verdict(info),
+        rows: rows(info),
+        steadiness: "n/a (each block is read first only once)".to_owned(),
+        rerun_command: rerun_command(record),
+        limit: limit(info),
+        next: next(info),
+        ..Headline::default()
+    }
+}
+
+fn rows(info: &FirstTouchInfo) -> Vec<HeadlineLine> {
+    let cold = info.regions.iter().filter(|row| [COLD, PARTLY, SOME].contains(&row.verdict.as_str())).count() as u64;
+    let cached = match info.cached_count {
+        0 => String::new(),
+        count => format!(", {} of them in the page cache and so warm", thousands(count)),
+    };
+    let mut rows = vec![HeadlineLine {
+        lead: format!("{} in {}{cached}: ", many(info.blocks_count, "block"), many(info.regions.len() as u64, "region")),
+        ..HeadlineLine::told(
+            "Blocks",
+            vec![
+                HeadlineFigure::new(&info.slow_first_pct, "% slow at the first read"),
+                HeadlineFigure::new(&info.slow_second_pct, "% at the second"),
+                HeadlineFigure::new(&info.slow_beside_quick_pct, "% beside a quick one"),
+            ],
+        )
+    }];
+    if info.is_cold() {
+        let several = format!("with {READERS} readers");
+        let told = |s: &Figure, speed: &Figure, who: &str| {
+            let s = time(s).unwrap_or_else(|| "n/a".to_owned());
+            HeadlineFigure::new(speed, &format!("MiB/s {who} ({s})"))
+        };
+        rows.push(HeadlineLine {
+    lead: format!("{} in {} with cold blocks: ", bytes(&info.to_hydrate_bytes), many(cold, "region")),
+            ..HeadlineLine::told(
+                "To hydrate",
+                vec![
+                    told(&info.hydrate_together_s, &info.together_mib_per_s, &several),
+                    told(&info.hydrate_alone_s, &info.alone_mib_per_s, "with one"),
+                ],
+            )
+        });
+    }
+    if let (Some(read), Some(asked), Some(s)) =
+        (info.hydrated_bytes.value(), info.hydrate_asked_bytes.value(), time(&info.hydrated_s))
+    {
+        let end = match asked {
+            0.0 => ": no region was cold, so nothing was read".to_owned(),
+            asked if read < asked => format!(", {} % of it: stopped", fixed(100.0 * read / asked, 0)),
+            _ => ", all of it".to_owned(),
+        };
+        let told = format!("{} of {} in {s}{end}", size(read as u64), size(asked as u64));
+        rows.push(HeadlineLine::of("Hydrated", Vec::new(), &told));
+    }
+    rows
+}
+
+fn limit(info: &FirstTouchInfo) -> Limit {
+    if info.is_unknown() {
+        return Limit::unknown(&info.why);
+    }
+    if !info.is_cold() {
+        return Limit::unknown("no first read was slower than noise makes it");
+    }
+    let evidence = format!(
+        "Of {} blocks {} were slow when they were first read and quick afterwards; {} were the other way round, which is noise.",
+        thousands(info.blocks_count),
+        thousands(info.as_cold_count),
+        thousands(info.reversed_count)
+    );
+    Limit::new("blocks that are fetched at their first read", evidence)
+}
+
+fn next(info: &FirstTouchInfo) -> Vec<Next> {
+    let place = shell_word(&info.path);
+    if info.is_unknown() {
+        return vec![Next::new(format!("assay first-touch {place} --time 2m"), "more blocks; best on a quiet host")];
+    }
+    if info.is_cold() {
+        let hydrate = format!("assay first-touch {place} --hydrate 100MiB/s");
+        return vec![
+            Next::new(hydrate, "reads the cold regions at a rate that leaves room for others"),
+            Next::new(format!("assay first-touch {place}"), "other blocks: how much is still cold"),
+        ];
+    }
+    vec![Next::new(format!("assay first-touch {place} --samples 100000"), "a narrower bound, and more of it read")]
+}
+
+/// The whole report.
+pub(super) fn render(record: &Record, info: &FirstTouchInfo) -> Sections {
+    let mut page = Sections::default();
+    common::opening(&mut page, record, "FIRST TOUCH", &info.path);
+    common::warnings(&mut page, record);
+    common::advice(&mut page, record);
+    page.heading("First Reads");
+    page.wrapped("", &format!("{}. {}", sentence(&verdict(info)), limit(info).evidence));
+    page.table_of("Regions", REGIONS, &info.regions, STOPPED);
+    common::facts(&mut page, "Device", &record.plan.engine_facts);
+    common::facts(&mut page, "Host", &record.host.facts);
+    page
+}
+
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+const REGIONS: &str = "Each block was read twice in a row. First, second: medians. Ratio: the median of first over second read of the same \
+                       block, with its 95 % interval. Slow: reads much longer than the median second read. As cold: slow at the first read \
+                       and not afterwards. Cold, partly cold: half of the blocks or more, or fewer, more than noise explains. Some slow: too few to \
+                       call the region cold; --hydrate reads it to be safe.";
+
+/// The map: latencies by place.
+pub(super) fn charts(info: &FirstTouchInfo) -> Vec<Drawn> {
+    let ends: Vec<f64> = info.regions.iter().filter_map(|row| row.to_gib.value()).collect();
+    let read = info.regions.iter().filter(|row| row.blocks_count > 0).count();
+    if read == 0 {
+        return vec![Drawn::missing(MAP, STOPPED)];
+    }
+    let us = |get: fn(&super::info::RegionRow) -> &Figure| -> Vec<u64> {
+        info.regions.iter().map(|row| get(row).value().map_or(0, |us| us.round() as u64)).collect()
+    };
+    vec![Drawn::Chart(Box::new(Chart {
+        id: "c-first-touch".to_owned(),
+        title: MAP.to_owned(),
+        note: "Median latency of each region in us, by its place; the colour is its logarithm. A region whose first reads stand out from its \
+               second ones is cold; the table says which are."
+            .to_owned(),
+        x: Axis::of("to this place", "GiB"),
+        y: Axis::of("read", ""),
+        heat: Some(Heat {
+            t_s: ends,
+            rows: vec!["second".to_owned(), "first".to_owned()],
+            counts: vec![us(|row| &row.second_us_p50), us(|row| &row.first_us_p50)],
+        }),
+        ..Chart::default()
+    }))]
+}
+
+const MAP: &str = "Map of first and second reads";
