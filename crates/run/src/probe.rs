@@ -79,6 +79,8 @@ pub struct ProbeSpec {
     pub more: &'static str,
     /// What it measures against.
     pub takes: Takes,
+    /// What help says of its PATH.
+    pub place_help: &'static str,
     /// How long it measures by default, as typed; `None` for a probe that measures nothing which takes time: its command has
     /// no `--time`.
     pub usual_time: Option<&'static str>,
@@ -110,6 +112,7 @@ impl ProbeSpec {
             about: "",
             more: "",
             takes: Takes::Nothing,
+            place_help: "A directory, or a new file that assay makes and removes",
             usual_time: None,
             time_also: &[],
             has_own_command: false,

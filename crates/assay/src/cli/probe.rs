@@ -54,12 +54,8 @@ fn probes() -> impl Iterator<Item = &'static ProbeSpec> {
 
 const PATH: &str = "path";
 
-fn path() -> Arg {
-    Arg::new(PATH)
-        .value_name("PATH")
-        .default_value(".")
-        .value_parser(PathBufValueParser::new())
-        .help("A directory, or a new file that assay makes and removes")
+fn path(probe: &ProbeSpec) -> Arg {
+    Arg::new(PATH).value_name("PATH").default_value(".").value_parser(PathBufValueParser::new()).help(probe.place_help)
 }
 
 /// In the place of PATH, for a probe that has a peer.
@@ -190,7 +186,7 @@ impl Subcommand for ProbeCommand {
                 .mut_arg("output", |arg| arg.help(output))
                 .args(match probe.takes {
                     Takes::Peer(_) => Some(peer()),
-                    Takes::Place => Some(path()),
+                    Takes::Place => Some(path(probe)),
                     Takes::Nothing => None,
                 })
                 .args(probe.usual_time.map(|usual| time(probe, usual)))

@@ -137,22 +137,21 @@ impl DirectFile {
     /// [`BlockError::Io`].
     pub fn data_ranges(&self) -> Result<Vec<Range<u64>>, BlockError> {
         let len = self.len()?;
-        let whole = vec![0..len];
-        if self.backed().is_some() || self.is_device()? {
-            return Ok(whole);
-        }
         let mut ranges = Vec::new();
+        if self.backed().is_some() || self.is_device()? {
+            ranges.push(0..len);
+            return Ok(ranges);
+        }
         let mut at = 0;
         while at < len {
             let begin = match rustix::fs::seek(self.descriptor(), SeekFrom::Data(at)) {
                 Ok(begin) if begin < len => begin,
                 // Only a hole is left.
                 Ok(_) | Err(Errno::NXIO) => break,
-                Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(whole),
+                Err(Errno::INVAL | Errno::OPNOTSUPP) => at,
                 Err(error) => return Err(BlockError::io(&self.path, "find the data of", error)),
             };
-            let end = rustix::fs::seek(self.descriptor(), SeekFrom::Hole(begin));
-            let end = end.map_err(|error| BlockError::io(&self.path, "find the data of", error))?.clamp(begin + 1, len);
+            let end = rustix::fs::seek(self.descriptor(), SeekFrom::Hole(begin)).unwrap_or(len).clamp(begin + 1, len);
             ranges.push(begin..end);
             at = end;
         }

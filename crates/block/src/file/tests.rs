@@ -248,3 +248,21 @@ fn required_direct_io_that_is_refused_is_an_error_that_says_so() {
     let possible = FileOptions { direct: DirectIo::IfPossible, ..options };
     assert!(!DirectFile::open_with(path, possible).unwrap().is_direct());
 }
+
+#[test]
+fn holes_are_no_data_and_what_was_written_is_in_the_page_cache_until_it_is_dropped() {
+    let dir = directory();
+    let path = dir.path().join("sparse");
+    std::fs::write(&path, "").unwrap();
+    let file = DirectFile::open(&path, OpenMode { read: true, write: true, direct: false }).unwrap();
+    file.write_at(1 << 20, &[7; 8192]).unwrap();
+    file.set_len(4 << 20).unwrap();
+    file.sync_data().unwrap();
+    let ranges = file.data_ranges().unwrap();
+    assert_eq!((ranges.len(), ranges[0].start, ranges[0].end), (1, 1 << 20, (1 << 20) + 8192));
+    assert!(file.has_cached((1 << 20) + 4096, 4096));
+    file.invalidate(0, 0).unwrap();
+    assert!(!file.has_cached(1 << 20, 8192));
+    file.set_len(1 << 20).unwrap();
+    assert_eq!(file.data_ranges().unwrap(), []);
+}

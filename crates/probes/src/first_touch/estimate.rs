@@ -146,7 +146,7 @@ impl Estimate {
         let limits: Vec<f64> = by_region.iter().map(|touches| slow_from(touches)).collect();
         let mut seen = Seen::default();
         touches.iter().for_each(|touch| seen.count(touch, |ns| us(ns) > limits[touch.region]));
-        let noise = (seen.reversed as f64).max(1.0) / seen.first.of.max(1) as f64;
+        let noise = (seen.reversed as f64).max(1.0) / (seen.first.of - seen.as_cold).max(1) as f64;
         let region = |(touches, limit): (&Vec<&Touch>, &f64)| region(touches, *limit, noise);
         let regions: Vec<Region> = by_region.iter().zip(&limits).map(region).collect();
         let reads = || touches.iter().filter_map(|touch| Some((touch.region, touch.read?)));
@@ -226,13 +226,17 @@ fn verdict(seen: &Seen) -> Verdict {
         return Verdict::Unknown(why);
     }
     if seen.second.share() > MOST_NOISE {
-        let why = format!("{} of the second reads were slow too: the host or the device is too busy", pct(seen.second.share()));
+        let why = format!(
+            "{} of the second reads were slow too: the host or the device is too busy",
+            pct(seen.second.share())
+        );
         return Verdict::Unknown(why);
     }
     if seen.chance() >= CHANCE {
         return Verdict::NoneFound;
     }
-    let is_cache = seen.share(seen.as_cold) >= EVERYWHERE && (seen.beside_slow.of == 0 || seen.beside_slow.share() > BESIDE);
+    let is_cache =
+        seen.share(seen.as_cold) >= EVERYWHERE && (seen.beside_slow.of == 0 || seen.beside_slow.share() > BESIDE);
     if is_cache {
         let why = "every first read was slow, and so were the blocks beside: all of it is cold, or a cache below answers second reads";
         return Verdict::Unknown(why.to_owned());

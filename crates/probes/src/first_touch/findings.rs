@@ -2,10 +2,9 @@
 
 use super::estimate::{BESIDE, CHANCE, EVERYWHERE, LEAST_PAIRS, MOST_NOISE, SLOW_TIMES, SLOW_US};
 use super::info::FirstTouchInfo;
-use super::page::{ms, of_all, range};
 use assay_measure::record::{Advice, Record};
 use assay_measure::rule::{Judges, Rule};
-use assay_measure::units::{fixed, many, size};
+use assay_measure::units::{fixed, many, size, thousands};
 
 /// Cold from this part on is high, %. Decided here: then more than one first read in a hundred is slow, which is a p99.
 const HIGH_PCT: f64 = 1.0;
@@ -13,7 +12,7 @@ const HIGH_PCT: f64 = 1.0;
 /// The rules with what judges them, in the order in which findings are read.
 pub(super) const RULES: &Judges<FirstTouchInfo> = &[(COLD, cold), (UNKNOWN, unknown), (PARTLY, partly)];
 
-const COLD: Rule = Rule {
+pub(super) const COLD: Rule = Rule {
     id: "FT1",
     title: "Blocks are cold: their first read is slow",
     changes_figures: false,
@@ -24,8 +23,8 @@ const COLD: Rule = Rule {
              more than {HIGH_PCT} % is cold"
         )
     },
-    why: "A volume restored from a snapshot is fetched as it is read, a thin or tiered one is filled or promoted then: until that is done, \
-          queries wait and tests measure the restore instead of the disk.",
+    why: "A volume restored from a snapshot is fetched as it is read; a thin or tiered one is filled or promoted. Until that is done, queries \
+          wait, and tests measure the restore instead of the disk.",
     what_to_do: "Read the cold part in advance with --hydrate RATE, or wait until the provider has; then measure.",
     cannot_judge_when: "FT2 fires.",
     source: "Decided here.",
@@ -33,12 +32,17 @@ const COLD: Rule = Rule {
 
 fn cold(_: &Record, info: &FirstTouchInfo) -> Option<Advice> {
     let pct = info.cold_pct.value().filter(|_| info.is_cold())?;
-    let (first, second) = (ms(&info.first_read_us_p50), ms(&info.second_read_us_p50));
-    let text = format!("{} are cold ({}): the first read of a block takes {first}, the second {second}.", of_all(info), range(info));
+    let text = format!(
+        "{}: of {} blocks {} were slow when they were first read and quick afterwards; {} were the other way round, which is noise.",
+        info.how_much(),
+        thousands(info.blocks_count),
+        thousands(info.as_cold_count),
+        thousands(info.reversed_count)
+    );
     Some(COLD.explain(pct > HIGH_PCT, text, &[("cold_pct", pct)]))
 }
 
-const UNKNOWN: Rule = Rule {
+pub(super) const UNKNOWN: Rule = Rule {
     id: "FT2",
     title: "Whether anything is cold cannot be told",
     changes_figures: true,
@@ -51,7 +55,7 @@ const UNKNOWN: Rule = Rule {
             fixed(100.0 * BESIDE, 0)
         )
     },
-    why: "A cache that answers second reads, and noise, look like coldness.",
+    why: "A cache that answers second reads looks like coldness, and so does noise.",
     what_to_do: "Where the host is busy, try again when it is quiet. Where all first reads are slow, read a part in advance, wait until \
                  caches have lost it, and test that part again: what is quick then was cold.",
     cannot_judge_when: "Never: the reads tell.",
@@ -67,7 +71,9 @@ const PARTLY: Rule = Rule {
     id: "FT3",
     title: "Not all files were looked into",
     changes_figures: true,
-    fires_when: || "Files could not be opened, or there are more than are opened at once (the largest ones are)".to_owned(),
+    fires_when: || {
+        "Files could not be opened, or there are more than are opened at once (the largest ones are)".to_owned()
+    },
     why: "What is said holds for the files that were read.",
     what_to_do: "Name the block device, or a directory further down; run as a user who may read them.",
     cannot_judge_when: "Never: the files are counted.",

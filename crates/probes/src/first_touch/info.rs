@@ -2,6 +2,7 @@
 
 use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Part};
+use assay_measure::units::size;
 
 /// What `assay first-touch` found (layer `syscall`).
 #[figures(group = Storage)]
@@ -114,8 +115,25 @@ impl FirstTouchInfo {
         self.verdict == COLD
     }
 
+    /// `412 GiB of 500 GiB are cold`; they were, once they have been read in advance.
+    pub(super) fn how_much(&self) -> String {
+        let are = if self.is_hydrated() { "were cold and have been read since" } else { "are cold" };
+        format!("{} of {} {are}", bytes(&self.cold_bytes), size(self.data_bytes))
+    }
+
+    /// Whether all cold regions were read in advance after the test.
+    pub(super) fn is_hydrated(&self) -> bool {
+        let read = self.hydrated_bytes.value().zip(self.to_hydrate_bytes.value());
+        self.is_cold() && read.is_some_and(|(read, cold)| read >= cold)
+    }
+
     /// Whether nothing can be said.
     pub(super) fn is_unknown(&self) -> bool {
         self.verdict == UNKNOWN
     }
+}
+
+/// Bytes for a sentence.
+pub(super) fn bytes(figure: &Figure) -> String {
+    figure.value().map_or_else(|| "n/a".to_owned(), |bytes| size(bytes as u64))
 }

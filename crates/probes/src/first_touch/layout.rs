@@ -106,7 +106,8 @@ impl Layout {
             let blocks = self.blocks_of(*region);
             let mut at = blocks.start;
             std::iter::from_fn(move || {
-                let piece = (at < blocks.end).then(|| self.spot(at, PIECE_BYTES.min((blocks.end - at) * BLOCK_BYTES)))?;
+                let piece =
+                    (at < blocks.end).then(|| self.spot(at, PIECE_BYTES.min((blocks.end - at) * BLOCK_BYTES)))?;
                 at += u64::from(piece.bytes) / BLOCK_BYTES;
                 Some(piece)
             })

@@ -57,11 +57,11 @@ assay_run::probe_options! {
 /// The probe.
 pub const SPEC: ProbeSpec = ProbeSpec {
     about: "Find what is slow at its first read: a volume restored lazily, thin or tiered; and read it in advance",
-    more: "PATH is a block device, a file, or a directory whose files are read; where they are few, the device below is read. assay only \
-           reads. It reads blocks by chance, each twice, and then a block beside it. A region is cold where first reads are much slower than \
+    more: "Where a directory has few files, the block device below it is read. assay only reads. It reads blocks by chance, each twice, and then a block beside it. A region is cold where first reads are much slower than \
            second ones. The answer tells how much is cold, what that costs a read, and how long it takes to read all of it. With \
            --hydrate it does so after the test, at the rate given; Ctrl-C ends that, and the answer says how far it came.",
     takes: Takes::Place,
+    place_help: "A block device, a file, or a directory whose files are read",
     usual_time: Some("30s"),
     options: &[OPTIONS],
     ..ProbeSpec::new("first-touch", &record::KIND, aim)

@@ -69,7 +69,9 @@ impl Object {
         })?;
         let device = PathBuf::from(format!("/dev/{}", name.replace('!', "/")));
         let device = Self::opened(&device, "the block device below it", std::slice::from_ref(&device), (0, 0));
-        device.map_err(|error| EngineError::Unusable(format!("{few}, too little to judge, and the device below it: {error}")))
+        device.map_err(|error| {
+            EngineError::Unusable(format!("{few}, too little to judge, and the device below it: {error}"))
+        })
     }
 
     fn opened(
@@ -111,7 +113,8 @@ impl Object {
         if data >= LEAST_BYTES {
             return Ok(self);
         }
-        let holes = if self.hole_bytes > 0 { format!(" and {} of holes", size(self.hole_bytes)) } else { String::new() };
+        let holes =
+            if self.hole_bytes > 0 { format!(" and {} of holes", size(self.hole_bytes)) } else { String::new() };
         Err(EngineError::Unusable(format!(
             "{}: it has {} of data in blocks of 8 KiB{holes}; {least} are needed to judge",
             self.path.display(),

@@ -1,37 +1,24 @@
 //! What is shown of first reads: the answer, the report and the map.
 
-use super::READERS;
-use super::info::{COLD, FirstTouchInfo, PARTLY, SOME};
+use super::info::{COLD, FirstTouchInfo, PARTLY, RegionRow, SOME, bytes};
+use super::{READERS, findings};
 use assay_measure::chart::{Axis, Chart, Drawn, Heat};
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::plain::shell_word;
 use assay_measure::record::{Figure, Record};
+use assay_measure::rule::Rule;
 use assay_measure::section::{Sections, common};
 use assay_measure::units::{duration, fixed, many, size, thousands};
 
 const STOPPED: &str = "the probe was stopped before a block was read";
 
 /// A latency for a sentence.
-pub(super) fn ms(us: &Figure) -> String {
+fn ms(us: &Figure) -> String {
     us.value().map_or_else(|| "n/a".to_owned(), |us| duration((us * 1e3) as u64))
-}
-
-fn bytes(figure: &Figure) -> String {
-    figure.value().map_or_else(|| "n/a".to_owned(), |bytes| size(bytes as u64))
 }
 
 fn time(s: &Figure) -> Option<String> {
     s.value().map(|s| duration((s * 1e9) as u64))
-}
-
-/// `412 GiB of 500 GiB`.
-pub(super) fn of_all(info: &FirstTouchInfo) -> String {
-    format!("{} of {}", bytes(&info.cold_bytes), size(info.data_bytes))
-}
-
-/// The interval.
-pub(super) fn range(info: &FirstTouchInfo) -> String {
-    format!("95 %: {} to {}", bytes(&info.cold_low_bytes), bytes(&info.cold_high_bytes))
 }
 
 fn verdict(info: &FirstTouchInfo) -> String {
@@ -40,7 +27,8 @@ fn verdict(info: &FirstTouchInfo) -> String {
         return "cannot tell whether anything is cold".to_owned();
     }
     if info.is_cold() {
-        return format!("{} are cold ({}); first read {first}, second {second}", of_all(info), range(info));
+        let (low, high) = (bytes(&info.cold_low_bytes), bytes(&info.cold_high_bytes));
+        return format!("{} (95 %: {low} to {high}); first read {first}, second {second}", info.how_much());
     }
     format!(
         "nothing cold found: at most {} of {} (95 %); first read {first}, second {second}",
@@ -63,7 +51,7 @@ pub(super) fn headline(record: &Record, info: &FirstTouchInfo) -> Headline {
         rows: rows(info),
         steadiness: "n/a (each block is read first only once)".to_owned(),
         rerun_command: rerun_command(record),
-        limit: limit(info),
+        limit: limit(record, info),
         next: next(info),
         ..Headline::default()
     }
@@ -76,7 +64,11 @@ fn rows(info: &FirstTouchInfo) -> Vec<HeadlineLine> {
         count => format!(", {} of them in the page cache and so warm", thousands(count)),
     };
     let mut rows = vec![HeadlineLine {
-        lead: format!("{} in {}{cached}: ", many(info.blocks_count, "block"), many(info.regions.len() as u64, "region")),
+        lead: format!(
+            "{} in {}{cached}: ",
+            many(info.blocks_count, "block"),
+            many(info.regions.len() as u64, "region")
+        ),
         ..HeadlineLine::told(
             "Blocks",
             vec![
@@ -93,7 +85,7 @@ fn rows(info: &FirstTouchInfo) -> Vec<HeadlineLine> {
             HeadlineFigure::new(speed, &format!("MiB/s {who} ({s})"))
         };
         rows.push(HeadlineLine {
-    lead: format!("{} in {} with cold blocks: ", bytes(&info.to_hydrate_bytes), many(cold, "region")),
+            lead: format!("{} in {} with cold blocks: ", bytes(&info.to_hydrate_bytes), many(cold, "region")),
             ..HeadlineLine::told(
                 "To hydrate",
                 vec![
@@ -106,44 +98,48 @@ fn rows(info: &FirstTouchInfo) -> Vec<HeadlineLine> {
     if let (Some(read), Some(asked), Some(s)) =
         (info.hydrated_bytes.value(), info.hydrate_asked_bytes.value(), time(&info.hydrated_s))
     {
-        let end = match asked {
-            0.0 => ": no region was cold, so nothing was read".to_owned(),
-            asked if read < asked => format!(", {} % of it: stopped", fixed(100.0 * read / asked, 0)),
-            _ => ", all of it".to_owned(),
+        let told = format!("{} of {} in {s}", size(read as u64), size(asked as u64));
+        let told = match asked {
+            0.0 => "no region was cold, so nothing was read (--hydrate-all reads all of it)".to_owned(),
+            asked if read < asked => {
+                format!("{told}, {} %: stopped; the same command goes on", fixed(100.0 * read / asked, 0))
+            }
+            _ => told,
         };
-        let told = format!("{} of {} in {s}{end}", size(read as u64), size(asked as u64));
         rows.push(HeadlineLine::of("Hydrated", Vec::new(), &told));
     }
     rows
 }
 
-fn limit(info: &FirstTouchInfo) -> Limit {
+/// What the finding says, which is not told twice.
+fn limit(record: &Record, info: &FirstTouchInfo) -> Limit {
+    let said = |rule: &Rule| {
+        record.advice.iter().find(|advice| advice.id == rule.id).map_or("", |advice| advice.text.as_str())
+    };
+    if info.is_cold() {
+        return Limit::new("blocks that are fetched at their first read", said(&findings::COLD));
+    }
     if info.is_unknown() {
-        return Limit::unknown(&info.why);
+        return Limit::new("", format!("n/a. {}", said(&findings::UNKNOWN)));
     }
-    if !info.is_cold() {
-        return Limit::unknown("no first read was slower than noise makes it");
-    }
-    let evidence = format!(
-        "Of {} blocks {} were slow when they were first read and quick afterwards; {} were the other way round, which is noise.",
-        thousands(info.blocks_count),
-        thousands(info.as_cold_count),
-        thousands(info.reversed_count)
-    );
-    Limit::new("blocks that are fetched at their first read", evidence)
+    Limit::unknown("no first read was slower than noise makes it")
 }
 
 fn next(info: &FirstTouchInfo) -> Vec<Next> {
     let place = shell_word(&info.path);
+    if info.is_unknown() && (info.is_memory || !info.is_direct) {
+        return Vec::new();
+    }
     if info.is_unknown() {
         return vec![Next::new(format!("assay first-touch {place} --time 2m"), "more blocks; best on a quiet host")];
     }
+    let again = Next::new(format!("assay first-touch {place}"), "other blocks: how much is still cold");
+    if info.is_hydrated() {
+        return vec![again];
+    }
     if info.is_cold() {
         let hydrate = format!("assay first-touch {place} --hydrate 100MiB/s");
-        return vec![
-            Next::new(hydrate, "reads the cold regions at a rate that leaves room for others"),
-            Next::new(format!("assay first-touch {place}"), "other blocks: how much is still cold"),
-        ];
+        return vec![Next::new(hydrate, "reads the cold regions at a rate that leaves room for others"), again];
     }
     vec![Next::new(format!("assay first-touch {place} --samples 100000"), "a narrower bound, and more of it read")]
 }
@@ -155,7 +151,7 @@ pub(super) fn render(record: &Record, info: &FirstTouchInfo) -> Sections {
     common::warnings(&mut page, record);
     common::advice(&mut page, record);
     page.heading("First Reads");
-    page.wrapped("", &format!("{}. {}", sentence(&verdict(info)), limit(info).evidence));
+    page.wrapped("", &format!("{}.", sentence(&verdict(info))));
     page.table_of("Regions", REGIONS, &info.regions, STOPPED);
     common::facts(&mut page, "Device", &record.plan.engine_facts);
     common::facts(&mut page, "Host", &record.host.facts);
@@ -179,7 +175,7 @@ pub(super) fn charts(info: &FirstTouchInfo) -> Vec<Drawn> {
     if read == 0 {
         return vec![Drawn::missing(MAP, STOPPED)];
     }
-    let us = |get: fn(&super::info::RegionRow) -> &Figure| -> Vec<u64> {
+    let us = |get: fn(&RegionRow) -> &Figure| -> Vec<u64> {
         info.regions.iter().map(|row| get(row).value().map_or(0, |us| us.round() as u64)).collect()
     };
     vec![Drawn::Chart(Box::new(Chart {

@@ -8,7 +8,7 @@ use assay_measure::figures::of_layer;
 use assay_measure::kind::{Finding, OwnKind};
 use assay_measure::record::{Figure, Record};
 use assay_measure::snapshot::{RunData, Verdict};
-use assay_measure::units::many;
+use assay_measure::units::{many, size};
 
 /// The kind of its records.
 pub(super) const KIND: OwnKind<FirstTouchInfo> = OwnKind {
@@ -30,8 +30,11 @@ pub(super) fn build(run: &RunData, readings: &FirstTouchReadings) -> Record {
     run.sessions = 1;
     run.engine_facts.clone_from(&readings.facts);
     if readings.is_stopped {
-        let blocks = many(readings.touches.len() as u64, "block");
-        run.verdict = Verdict::Incomplete(format!("stopped on request after {blocks}"));
+        let after = match &readings.hydration {
+            Some((.., read)) => format!("{} read in advance", size(read.bytes)),
+            None => many(readings.touches.len() as u64, "block"),
+        };
+        run.verdict = Verdict::Incomplete(format!("stopped on request after {after}"));
     }
     KIND.complete(readings.host.record(run), &info(readings))
 }
@@ -50,7 +53,8 @@ fn info(readings: &FirstTouchReadings) -> FirstTouchInfo {
     let of_cold = |figure: Option<f64>| Figure::known(figure, if is_cold { STOPPED } else { NOT_COLD });
     let speeds = readings.speeds.map(|speed| speed.filter(|_| is_cold).map(per_s));
     let hydrate = |speed: Option<f64>| of_cold(speed.map(|speed| to_hydrate as f64 / speed));
-    let of_hydration = |get: fn(&(u64, u64, Streamed)) -> f64| Figure::known(readings.hydration.as_ref().map(get), NOT_ASKED);
+    let of_hydration =
+        |get: fn(&(u64, u64, Streamed)) -> f64| Figure::known(readings.hydration.as_ref().map(get), NOT_ASKED);
     FirstTouchInfo {
         path: readings.path.clone(),
         object: readings.kind.clone(),
@@ -101,7 +105,9 @@ fn verdict(readings: &FirstTouchReadings, estimate: &Estimate) -> (&'static str,
     match (&readings.unreadable, &estimate.verdict) {
         (Some(why), _) => unknown(why),
         _ if readings.is_memory => unknown("the file lies in memory (tmpfs)"),
-        _ if !readings.is_direct => unknown("the file system refuses direct I/O, so the page cache answers second reads"),
+        _ if !readings.is_direct => {
+            unknown("the file system refuses direct I/O, so the page cache answers second reads")
+        }
         (None, Found::Unknown(why)) => unknown(why),
         (None, Found::NoneFound) => (NONE, String::new()),
         (None, Found::Cold) => (COLD, String::new()),
@@ -128,7 +134,8 @@ fn rows(readings: &FirstTouchReadings, estimate: &Estimate, verdict: &str) -> Ve
             slow_first_count: region.seen.first.slow,
             slow_second_count: region.seen.second.slow,
             as_cold_count: region.seen.as_cold,
-            verdict: if verdict == UNKNOWN || region.seen.first.of == 0 { "" } else { state(region.state, verdict) }.to_owned(),
+            verdict: if verdict == UNKNOWN || region.seen.first.of == 0 { "" } else { state(region.state, verdict) }
+                .to_owned(),
         }
     };
     estimate.regions.iter().zip(&readings.regions).map(row).collect()

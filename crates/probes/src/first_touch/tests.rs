@@ -18,8 +18,8 @@ struct Device {
     touched: HashSet<u64>,
     /// Bytes that one touch warms.
     extent_bytes: u64,
-    /// The cold part, as ranges of bytes.
-    cold: Vec<std::ops::Range<u64>>,
+    /// Where cold parts begin and end, bytes.
+    cold: Vec<[u64; 2]>,
     /// Median latencies, us: of a cold read, of a warm one, and of one that a cache answers.
     us: [f64; 3],
     /// Reads that noise makes slow begin with this chance and go on with the other.
@@ -44,7 +44,7 @@ impl Device {
         Self { noise: [0.03, 0.5], ..Self::quiet(seed) }
     }
 
-    fn cold(self, cold: &[std::ops::Range<u64>]) -> Self {
+    fn cold(self, cold: &[[u64; 2]]) -> Self {
         Self { cold: cold.to_vec(), ..self }
     }
 }
@@ -53,7 +53,7 @@ impl Reads for Device {
     fn read(&mut self, spot: Spot) -> Result<Option<Ns>, EngineError> {
         let normal = (0..12).map(|_| self.chance.uniform_f64()).sum::<f64>() - 6.0;
         let is_first = self.touched.insert(spot.at / self.extent_bytes);
-        let is_cold = self.cold.iter().any(|part| part.contains(&spot.at));
+        let is_cold = self.cold.iter().any(|[begin, end]| (*begin..*end).contains(&spot.at));
         // Bit 63: the block itself, for the cache.
         let is_cached = !self.touched.insert(1 << 63 | spot.at);
         let at = if is_first && is_cold { 0 } else { 1 + usize::from(is_cached) };
@@ -91,8 +91,8 @@ fn the_cold_share_lies_in_its_interval_in_95_of_100_devices() {
         let cold = (share * 64.0 * GIB as f64) as u64;
         let first = (chance.uniform_f64() * cold as f64) as u64;
         let begin = (chance.uniform_f64() * (64 * GIB - cold) as f64) as u64;
-        let second = first + begin..cold + begin;
-        let estimate = estimate(Device::noisy(seed).cold(&[0..first, second]), seed);
+        let second = [first + begin, cold + begin];
+        let estimate = estimate(Device::noisy(seed).cold(&[[0, first], second]), seed);
         let [_, low, high] = estimate.share;
         inside += u32::from((low..=high).contains(&share));
         // One read in twenty is slow by noise here: less than that may be lost in it.
@@ -130,7 +130,7 @@ fn a_few_slow_first_reads_are_not_coldness_and_bound_it() {
 
 #[test]
 fn a_device_that_is_cold_as_a_whole_is_told_from_a_cache_by_the_blocks_beside() {
-    let whole = estimate(Device::noisy(3).cold(&[0..64 * GIB]), 3);
+    let whole = estimate(Device::noisy(3).cold(&[[0, 64 * GIB]]), 3);
     assert!(whole.is_cold() && whole.share[1] > 0.95, "{whole:?}");
     assert_eq!(whole.hydrated().len(), 64);
     // A disk of 8 ms whose cache answers what was just read.
@@ -140,7 +140,7 @@ fn a_device_that_is_cold_as_a_whole_is_told_from_a_cache_by_the_blocks_beside() 
 
 #[test]
 fn too_much_noise_and_too_few_blocks_are_no_verdict() {
-    let busy = estimate(Device { noise: [0.3, 0.6], ..Device::quiet(4) }.cold(&[0..32 * GIB]), 4);
+    let busy = estimate(Device { noise: [0.3, 0.6], ..Device::quiet(4) }.cold(&[[0, 32 * GIB]]), 4);
     assert!(matches!(busy.verdict, Verdict::Unknown(why) if why.contains("too busy")));
     let few = Estimate::of(&touches(Device::quiet(4), 4, 31), 64);
     assert!(matches!(few.verdict, Verdict::Unknown(why) if why.contains("only 31 blocks")));
@@ -228,8 +228,11 @@ fn readings(cold_bytes: u64) -> FirstTouchReadings {
         is_direct: true,
         data_bytes: layout.bytes(),
         regions: (0..layout.regions()).map(|region| layout.region_bytes(region)).collect(),
-        touches: touches(Device::quiet(2).cold(&[0..cold_bytes]), 2, 2048),
-        speeds: [Some(Streamed { bytes: 50 << 20, elapsed_s: 1.0 }), Some(Streamed { bytes: 400 << 20, elapsed_s: 1.0 })],
+        touches: touches(Device::quiet(2).cold(&[[0, cold_bytes]]), 2, 2048),
+        speeds: [
+            Some(Streamed { bytes: 50 << 20, elapsed_s: 1.0 }),
+            Some(Streamed { bytes: 400 << 20, elapsed_s: 1.0 }),
+        ],
         ..FirstTouchReadings::default()
     }
 }
@@ -256,7 +259,11 @@ fn the_answer_leads_with_how_much_is_cold_and_what_a_read_costs() {
     let cold_regions = info.regions.iter().filter(|row| row.verdict == "cold").count();
     assert_eq!((cold_regions, info.regions[16].verdict.as_str()), (16, "warm"));
     let hydrated = &headline.rows.last().unwrap().otherwise;
-    assert_eq!(hydrated, "4 GiB of 16 GiB in 41 s, 25 % of it: stopped");
+    assert_eq!(hydrated, "4 GiB of 16 GiB in 41 s, 25 %: stopped; the same command goes on");
+    assert_eq!(headline.limit.evidence, record.advice[0].text, "the finding is not told twice");
+    cold.hydration = Some((100 << 20, 16 * GIB, Streamed { bytes: 16 * GIB, elapsed_s: 164.0 }));
+    let verdict = KIND.headline(&built(&cold)).verdict;
+    assert!(verdict.starts_with("16 GiB of 64 GiB were cold and have been read since (95 %"), "{verdict}");
     let warm = KIND.headline(&built(&readings(0)));
     assert!(warm.verdict.starts_with("nothing cold found: at most 123 MiB of 64 GiB (95 %)"), "{}", warm.verdict);
 }
