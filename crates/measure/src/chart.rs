@@ -153,10 +153,12 @@ impl Trace {
     }
 }
 
-/// Counts by step and row.
+/// Whole numbers by column and row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Heat {
-    /// Where each column ends, s after the gate.
+    /// In which unit they are; empty for counts.
+    pub unit: &'static str,
+    /// Where each column ends on the chart's x axis, s after the gate for counts.
     pub t_s: Vec<f64>,
     /// Names of the rows from below.
     pub rows: Vec<String>,

@@ -123,6 +123,7 @@ fn heat_map(row: &HeatRow) -> Drawn {
             t_s: row.t_s.clone(),
             rows: (low..=high).map(|bucket| bucket_name(usize::from(bucket))).collect(),
             counts,
+            ..Heat::default()
         }),
         title,
         ..Chart::default()

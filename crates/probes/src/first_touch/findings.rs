@@ -39,7 +39,13 @@ fn cold(_: &Record, info: &FirstTouchInfo) -> Option<Advice> {
         thousands(info.as_cold_count),
         thousands(info.reversed_count)
     );
-    Some(COLD.explain(pct > HIGH_PCT, text, &[("cold_pct", pct)]))
+    let evidence = [("cold_pct", pct)];
+    // Nothing is left to do about what has been read.
+    Some(if info.is_hydrated() {
+        COLD.finding(false, text, &evidence)
+    } else {
+        COLD.explain(pct > HIGH_PCT, text, &evidence)
+    })
 }
 
 pub(super) const UNKNOWN: Rule = Rule {

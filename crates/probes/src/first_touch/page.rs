@@ -187,6 +187,7 @@ pub(super) fn charts(info: &FirstTouchInfo) -> Vec<Drawn> {
         x: Axis::of("to this place", "GiB"),
         y: Axis::of("read", ""),
         heat: Some(Heat {
+            unit: "us",
             t_s: ends,
             rows: vec!["second".to_owned(), "first".to_owned()],
             counts: vec![us(|row| &row.second_us_p50), us(|row| &row.first_us_p50)],

@@ -27,7 +27,7 @@ const STOPPED: &str = "stopped before";
 /// Builds the record. `run` brings the labels and the host's facts; of the measurements in it nothing is read.
 pub(super) fn build(run: &RunData, readings: &FirstTouchReadings) -> Record {
     let mut run = run.clone();
-    run.sessions = 1;
+    (run.sessions, run.seed) = (1, readings.seed);
     run.engine_facts.clone_from(&readings.facts);
     if readings.is_stopped {
         let after = match &readings.hydration {

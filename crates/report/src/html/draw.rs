@@ -18,7 +18,7 @@ const HOVER: &str = ",.5~r";
 /// The chart as `{"data": [...], "layout": {...}}`, safe inside a script element.
 pub(crate) fn json(chart: &Chart) -> String {
     let traces = match &chart.heat {
-        Some(heat) => vec![heat_map(heat)],
+        Some(heat) => vec![heat_map(heat, &chart.x.unit)],
         None => sampled(chart),
     };
     let json = json!({ "data": traces, "layout": layout(chart) }).to_string();
@@ -125,8 +125,8 @@ fn span(trace: &Trace, names: &[String]) -> Value {
     })
 }
 
-/// The heat map: colour by the logarithm of the count, the count itself as text.
-fn heat_map(heat: &Heat) -> Value {
+/// The heat map: colour by the logarithm of the number, the number itself as text.
+fn heat_map(heat: &Heat, along: &str) -> Value {
     let log = |count: &u64| (*count > 0).then(|| (*count as f64).log10());
     let z: Vec<Vec<Option<f64>>> = (heat.counts.iter()).map(|row| row.iter().map(log).collect()).collect();
     let text: Vec<Vec<String>> = (heat.counts.iter()).map(|row| row.iter().map(u64::to_string).collect()).collect();
@@ -134,13 +134,14 @@ fn heat_map(heat: &Heat) -> Value {
     let powers: Vec<f64> = (0..=highest.max(1).ilog10()).map(f64::from).collect();
     let names: Vec<String> =
         (powers.iter()).map(|power| assay_measure::units::count_suffix(10_u64.pow(*power as u32))).collect();
+    let unit = if heat.unit.is_empty() { String::new() } else { format!(" {}", heat.unit) };
     json!({
         "type": "heatmap",
         "x": heat.t_s, "y": heat.rows, "z": z, "text": text,
         "hoverinfo": "all",
-        "hovertemplate": "until %{x} s, %{y}: %{text}<extra></extra>",
+        "hovertemplate": format!("until %{{x}} {along}, %{{y}}: %{{text}}{unit}<extra></extra>"),
         "colorscale": "Viridis",
-        "colorbar": { "title": { "text": "count" }, "tickvals": powers, "ticktext": names },
+        "colorbar": { "title": { "text": if unit.is_empty() { "count" } else { heat.unit } }, "tickvals": powers, "ticktext": names },
     })
 }
 

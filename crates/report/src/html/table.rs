@@ -219,7 +219,10 @@ fn of_heat(chart: &Chart, heat: &Heat) -> Table {
         cells
     });
     Table {
-        caption: format!("{}; counts per bucket up to each instant", chart.title),
+        caption: match heat.unit {
+            "" => format!("{}; counts per bucket up to each instant", chart.title),
+            unit => format!("{}, {unit}", chart.title),
+        },
         columns,
         rows: rows.collect(),
         ..Table::default()
