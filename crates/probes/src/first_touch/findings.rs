@@ -19,7 +19,7 @@ pub(super) const COLD: Rule = Rule {
     fires_when: || {
         format!(
             "Of three reads (a block, the same block, one beside it) the first is slow (more than {SLOW_TIMES} times the median second read of the \
-             region, and {SLOW_US} us more than it) so much more often than the last that noise explains it with a chance below {CHANCE}; high where \
+             region, and {SLOW_US} us more than it) so much more often than the last that noise, which may make it half as often again, explains it with a chance below {CHANCE}; high where \
              more than {HIGH_PCT} % is cold"
         )
     },

@@ -13,7 +13,7 @@ const NEAR: u64 = 8;
 /// Regions and slots, at most; bytes of a slot, at most: more than volumes fetch at once.
 const REGIONS: u64 = 64;
 const SLOTS: u64 = 256;
-const SLOT_BYTES: u64 = 4 << 20;
+pub(super) const SLOT_BYTES: u64 = 4 << 20;
 /// Slots of a region, at least.
 const SLOTS_OF_REGION: u64 = 8;
 /// Least that can be judged.

@@ -1,6 +1,7 @@
 //! What is shown of first reads: the answer, the report and the map.
 
 use super::info::{COLD, FirstTouchInfo, PARTLY, RegionRow, SOME, bytes};
+use super::layout::SLOT_BYTES;
 use super::{READERS, findings};
 use assay_measure::chart::{Axis, Chart, Drawn, Heat};
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
@@ -22,19 +23,18 @@ fn time(s: &Figure) -> Option<String> {
 }
 
 fn verdict(info: &FirstTouchInfo) -> String {
-    let (first, second) = (ms(&info.first_read_us_p50), ms(&info.second_read_us_p50));
     if info.is_unknown() {
         return "cannot tell whether anything is cold".to_owned();
     }
+    let cost = match info.first_read_us_p50.value() {
+        Some(_) => format!("first read {}, second {}", ms(&info.first_read_us_p50), ms(&info.second_read_us_p50)),
+        None => "this host had every block in its page cache".to_owned(),
+    };
+    let high = bytes(&info.cold_high_bytes);
     if info.is_cold() {
-        let (low, high) = (bytes(&info.cold_low_bytes), bytes(&info.cold_high_bytes));
-        return format!("{} (95 %: {low} to {high}); first read {first}, second {second}", info.how_much());
+        return format!("{} (95 %: {} to {high}); {cost}", info.how_much(), bytes(&info.cold_low_bytes));
     }
-    format!(
-        "nothing cold found: at most {} of {} (95 %); first read {first}, second {second}",
-        bytes(&info.cold_high_bytes),
-        size(info.data_bytes)
-    )
+    format!("nothing cold found: at most {high} of {} (95 %); {cost}", size(info.data_bytes))
 }
 
 /// The first things to know.
@@ -140,6 +140,10 @@ fn next(info: &FirstTouchInfo) -> Vec<Next> {
     if info.is_cold() {
         let hydrate = format!("assay first-touch {place} --hydrate 100MiB/s");
         return vec![Next::new(hydrate, "reads the cold regions at a rate that leaves room for others"), again];
+    }
+    // Every slot was touched: there is no more to read.
+    if info.blocks_count >= info.data_bytes / SLOT_BYTES {
+        return Vec::new();
     }
     vec![Next::new(format!("assay first-touch {place} --samples 100000"), "a narrower bound, and more of it read")]
 }
