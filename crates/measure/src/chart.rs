@@ -153,17 +153,19 @@ impl Trace {
     }
 }
 
-/// Whole numbers by column and row.
+/// Values by column and row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Heat {
     /// In which unit they are; empty for counts.
     pub unit: &'static str,
-    /// Where each column ends on the chart's x axis, s after the gate for counts.
-    pub t_s: Vec<f64>,
+    /// Where each column ends on the chart's x axis, s after the gate for counts; or the names of the columns.
+    pub columns: Rows,
     /// Names of the rows from below.
     pub rows: Vec<String>,
-    /// By row, then by column.
-    pub counts: Vec<Vec<u64>>,
+    /// By row, then by column; none where it is n/a.
+    pub values: Vec<Vec<Option<f64>>>,
+    /// The same in words; empty for counts.
+    pub texts: Vec<Vec<String>>,
 }
 
 /// A line across the chart with a few words.

@@ -14,6 +14,7 @@ mod scratch;
 pub mod clock;
 pub mod cpu;
 pub mod first_touch;
+pub mod interference;
 pub mod memory;
 pub mod network;
 pub mod ping;
@@ -27,6 +28,7 @@ pub const PROBES: &[assay_run::probe::ProbeSpec] = &[
     sync::SPEC,
     throttle::SPEC,
     first_touch::SPEC,
+    interference::SPEC,
     cpu::SPEC,
     memory::SPEC,
     topology::SPEC,

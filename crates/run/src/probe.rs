@@ -84,6 +84,8 @@ pub struct ProbeSpec {
     /// How long it measures by default, as typed; `None` for a probe that measures nothing which takes time: its command has
     /// no `--time`.
     pub usual_time: Option<&'static str>,
+    /// How long it measures with `--quick`, as typed; `None`: it has no such flag.
+    pub quick_time: Option<&'static str>,
     /// Other spellings of `--time` that its command takes and does not show: those of the tool it replaces.
     pub time_also: &'static [&'static str],
     /// Whether its words are a language of their own, for which the program has a command of its own.
@@ -114,6 +116,7 @@ impl ProbeSpec {
             takes: Takes::Nothing,
             place_help: "A directory, or a new file that assay makes and removes",
             usual_time: None,
+            quick_time: None,
             time_also: &[],
             has_own_command: false,
             has_long_flags_with_one_dash: false,

@@ -90,6 +90,16 @@ fn time(probe: &ProbeSpec, usual: &'static str) -> Arg {
         .help("Measuring time, shared by all steps: 20s, 2m")
 }
 
+const QUICK: &str = "quick";
+
+fn quick(time: &str) -> Arg {
+    Arg::new(QUICK)
+        .long(QUICK)
+        .action(ArgAction::SetTrue)
+        .conflicts_with(TIME)
+        .help(format!("The same as --time {time}"))
+}
+
 /// The flag of a probe's own option.
 fn flag(option: &ProbeOption) -> Arg {
     let flag =
@@ -158,6 +168,10 @@ impl FromArgMatches for ProbeCommand {
                 args.time = matches.get_one(TIME).cloned();
                 args.time_is_given = matches.value_source(TIME) == Some(ValueSource::CommandLine);
             }
+            if let Some(quick) = probe.quick_time.filter(|_| matches.get_flag(QUICK)) {
+                args.time = Some(quick.to_owned());
+                args.time_is_given = true;
+            }
             let said = |option| said(matches, option);
             args.words = probe.options().filter_map(said).collect();
             // iperf3's own way to ask for its JSON.
@@ -190,6 +204,7 @@ impl Subcommand for ProbeCommand {
                     Takes::Nothing => None,
                 })
                 .args(probe.usual_time.map(|usual| time(probe, usual)))
+                .args(probe.quick_time.map(quick))
                 .args(probe.options().map(flag));
             command = command.subcommand(of_probe);
         }

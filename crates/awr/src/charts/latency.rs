@@ -120,9 +120,12 @@ fn heat_map(row: &HeatRow) -> Drawn {
         x: Axis::of("time after the gate", "s"),
         y: Axis::of("below", ""),
         heat: Some(Heat {
-            t_s: row.t_s.clone(),
+            columns: Rows::Numbers(row.t_s.clone()),
             rows: (low..=high).map(|bucket| bucket_name(usize::from(bucket))).collect(),
-            counts,
+            values: counts
+                .into_iter()
+                .map(|row| row.into_iter().map(|count: u64| Some(count as f64)).collect())
+                .collect(),
             ..Heat::default()
         }),
         title,

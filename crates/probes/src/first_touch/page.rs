@@ -192,9 +192,10 @@ pub(super) fn charts(info: &FirstTouchInfo) -> Vec<Drawn> {
         y: Axis::of("read", ""),
         heat: Some(Heat {
             unit: "us",
-            t_s: ends,
+            columns: Rows::Numbers(ends),
             rows: vec!["second".to_owned(), "first".to_owned()],
-            counts: vec![us(|row| &row.second_us_p50), us(|row| &row.first_us_p50)],
+            values: vec![us(|row| &row.second_us_p50), us(|row| &row.first_us_p50)],
+            ..Heat::default()
         }),
         ..Chart::default()
     }))]

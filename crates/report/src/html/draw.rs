@@ -125,23 +125,35 @@ fn span(trace: &Trace, names: &[String]) -> Value {
     })
 }
 
-/// The heat map: colour by the logarithm of the number, the number itself as text.
+/// The heat map: colour by the logarithm of the value, the value itself as text; inside its cell where columns have names.
 fn heat_map(heat: &Heat, along: &str) -> Value {
-    let log = |count: &u64| (*count > 0).then(|| (*count as f64).log10());
-    let z: Vec<Vec<Option<f64>>> = (heat.counts.iter()).map(|row| row.iter().map(log).collect()).collect();
-    let text: Vec<Vec<String>> = (heat.counts.iter()).map(|row| row.iter().map(u64::to_string).collect()).collect();
-    let highest = heat.counts.iter().flatten().max().copied().unwrap_or(1);
-    let powers: Vec<f64> = (0..=highest.max(1).ilog10()).map(f64::from).collect();
+    let log = |value: &Option<f64>| value.filter(|value| *value > 0.0).map(f64::log10);
+    let z: Vec<Vec<Option<f64>>> = (heat.values.iter()).map(|row| row.iter().map(log).collect()).collect();
+    let count = |value: &Option<f64>| value.map_or_else(String::new, |value| value.to_string());
+    let text: Vec<Vec<String>> = match heat.texts.is_empty() {
+        true => (heat.values.iter()).map(|row| row.iter().map(count).collect()).collect(),
+        false => heat.texts.clone(),
+    };
+    let highest = heat.values.iter().flatten().flatten().copied().fold(1.0, f64::max);
+    let powers: Vec<f64> = (0..=highest.log10() as u32).map(f64::from).collect();
     let names: Vec<String> =
         (powers.iter()).map(|power| assay_measure::units::count_suffix(10_u64.pow(*power as u32))).collect();
-    let unit = if heat.unit.is_empty() { String::new() } else { format!(" {}", heat.unit) };
+    let (x, hover, what, inside) = match &heat.columns {
+        Rows::Numbers(ends) => {
+            let unit = if heat.unit.is_empty() { String::new() } else { format!(" {}", heat.unit) };
+            let hover = format!("until %{{x}} {along}, %{{y}}: %{{text}}{unit}<extra></extra>");
+            (json!(ends), hover, if heat.unit.is_empty() { "count" } else { heat.unit }, "")
+        }
+        Rows::Names(names) => (json!(names), "%{y}, %{x}: %{text}<extra></extra>".to_owned(), heat.unit, "%{text}"),
+    };
     json!({
         "type": "heatmap",
-        "x": heat.t_s, "y": heat.rows, "z": z, "text": text,
+        "x": x, "y": heat.rows, "z": z, "text": text,
+        "texttemplate": inside,
         "hoverinfo": "all",
-        "hovertemplate": format!("until %{{x}} {along}, %{{y}}: %{{text}}{unit}<extra></extra>"),
+        "hovertemplate": hover,
         "colorscale": "Viridis",
-        "colorbar": { "title": { "text": if unit.is_empty() { "count" } else { heat.unit } }, "tickvals": powers, "ticktext": names },
+        "colorbar": { "title": { "text": what }, "tickvals": powers, "ticktext": names },
     })
 }
 
@@ -161,7 +173,8 @@ fn layout(chart: &Chart) -> Value {
         values["range"] = json!([0.0, 1.35 * longest]);
         (values, names)
     } else {
-        (axis(&chart.x, named), axis(&chart.y, chart.heat.is_some()))
+        let has_names = chart.heat.as_ref().is_some_and(|heat| matches!(heat.columns, Rows::Names(_)));
+        (axis(&chart.x, named || has_names), axis(&chart.y, chart.heat.is_some()))
     };
     let closest = chart.heat.is_some() || lies || is_cloud(chart);
     let mut layout = json!({

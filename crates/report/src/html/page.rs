@@ -208,7 +208,7 @@ fn tell_marks_once<'a>(views: impl Iterator<Item = &'a mut View>) {
 /// What a chart shows, for who does not see it.
 fn aria(chart: &Chart) -> String {
     if let Some(heat) = &chart.heat {
-        return format!("Heat map: {}; {} columns by {} buckets.", chart.title, heat.t_s.len(), heat.rows.len());
+        return format!("Heat map: {}; {} columns by {} rows.", chart.title, heat.columns.len(), heat.rows.len());
     }
     let kind = match chart.traces.first().map(|trace| trace.kind) {
         Some(Stroke::Stacked) => "Stacked areas",

@@ -212,19 +212,27 @@ fn of_own(chart: &Chart, traces: &[&Trace]) -> Table {
 fn of_heat(chart: &Chart, heat: &Heat) -> Table {
     let mut columns = vec![chart.x.label()];
     columns.extend(heat.rows.iter().cloned());
-    let rows = buckets(heat.t_s.len(), ROWS_HEAT).filter(|(from, to)| from < to);
-    let rows = rows.map(|(from, to)| {
-        let mut cells = vec![Cell::words(six(heat.t_s[to - 1]))];
-        cells.extend((heat.counts.iter()).map(|row| Cell::count(row[from..to].iter().sum())));
-        cells
-    });
-    Table {
-        caption: match heat.unit {
-            "" => format!("{}; counts per bucket up to each instant", chart.title),
-            unit => format!("{}, {unit}", chart.title),
-        },
-        columns,
-        rows: rows.collect(),
-        ..Table::default()
-    }
+    let (caption, rows) = match &heat.columns {
+        Rows::Numbers(t_s) => {
+            let rows = buckets(t_s.len(), ROWS_HEAT).filter(|(from, to)| from < to).map(|(from, to)| {
+                let mut cells = vec![Cell::words(six(t_s[to - 1]))];
+                let count = |row: &Vec<Option<f64>>| row[from..to].iter().flatten().sum::<f64>() as u64;
+                cells.extend(heat.values.iter().map(|row| Cell::count(count(row))));
+                cells
+            });
+            let caption = match heat.unit {
+                "" => format!("{}; counts per bucket up to each instant", chart.title),
+                unit => format!("{}, {unit}", chart.title),
+            };
+            (caption, rows.collect())
+        }
+        Rows::Names(names) => {
+            let rows = names.iter().enumerate().map(|(at, name)| {
+                let texts = heat.texts.iter().filter_map(|row| row.get(at)).cloned().map(Cell::words);
+                [Cell::words(name.clone())].into_iter().chain(texts).collect()
+            });
+            (chart.title.clone(), rows.collect())
+        }
+    };
+    Table { caption, columns, rows, ..Table::default() }
 }

@@ -1,0 +1,176 @@
+//! The figures of interference.
+
+use super::role::{ROLES, Role};
+use assay_measure::figures::figures;
+use assay_measure::record::{Figure, Part};
+use assay_measure::units::{significant, told};
+
+/// What `assay interference` measured. Times are from an operation's submission to its end (layer `syscall`).
+#[figures(group = Storage)]
+pub(crate) struct InterferenceInfo {
+    /// Where the files were, removed since.
+    pub directory: String,
+    /// Kernel name of the device; empty where there is none.
+    pub disk: String,
+    pub is_memory: bool,
+    pub is_direct: bool,
+    pub data_bytes: u64,
+    pub seed: u64,
+    /// How much of a slice is counted, s.
+    pub slice_s: f64,
+    /// Rounds planned.
+    pub rounds: u32,
+    /// Combinations that were not reached in any round, in words.
+    pub missing: Vec<String>,
+    #[metrics]
+    pub roles: Vec<RoleRow>,
+    #[metrics]
+    pub pairs: Vec<PairRow>,
+}
+
+impl Part for InterferenceInfo {
+    const NAME: &str = "interference";
+}
+
+/// A role alone.
+#[figures(group = Storage, scope = "{role}")]
+pub(crate) struct RoleRow {
+    #[column("Role alone")]
+    pub role: String,
+    #[column("One operation")]
+    pub operation: String,
+    #[column("per s")]
+    #[metric("operations alone", Primary)]
+    pub alone_per_s: Figure,
+    #[column("MB/s", 1)]
+    pub mb_per_s: Figure,
+    #[column("p50 us")]
+    pub alone_us_p50: Figure,
+    #[column("p90 us")]
+    #[metric("latency alone")]
+    pub alone_us_p90: Figure,
+    #[column("p99 us")]
+    #[metric("latency alone", Primary)]
+    pub alone_us_p99: Figure,
+    #[column("slices")]
+    pub slices_count: u64,
+    /// Standard deviation of the rate over the rounds, of their mean.
+    #[column("varied %", 1)]
+    pub spread_pct: Figure,
+}
+
+/// A role beside another one.
+#[figures(group = Storage, scope = "{role} beside {beside}")]
+pub(crate) struct PairRow {
+    #[column("Role")]
+    pub role: String,
+    #[column("beside")]
+    pub beside: String,
+    /// `p99`, or `p90` where too few operations are beyond it; empty where neither is known.
+    #[column("of")]
+    pub statistic: String,
+    #[column("alone us")]
+    pub alone_us: Figure,
+    #[column("beside us")]
+    pub beside_us: Figure,
+    #[column("p99 x", 2)]
+    #[metric("latency in multiples of alone", Primary, Lower)]
+    pub latency_ratio_p99: Figure,
+    #[column("p90 x", 2)]
+    #[metric("latency in multiples of alone", Lower)]
+    pub latency_ratio_p90: Figure,
+    /// The 95 % interval of the multiple of the statistic.
+    #[column("from", 2)]
+    pub low_ratio: Figure,
+    #[column("to", 2)]
+    pub high_ratio: Figure,
+    /// One of the words below.
+    #[column("verdict")]
+    pub verdict: String,
+    #[column("per s")]
+    pub beside_per_s: Figure,
+    #[column("rate x", 2)]
+    #[metric("operations in multiples of alone", Higher)]
+    pub rate_ratio: Figure,
+    #[column("rounds")]
+    pub rounds_count: u64,
+}
+
+/// Values of [`PairRow::verdict`].
+pub(super) const SLOWER: &str = "slower";
+pub(super) const FASTER: &str = "faster";
+pub(super) const CLOSE: &str = "less than a fifth";
+pub(super) const NOISE: &str = "not told apart from noise";
+pub(super) const UNKNOWN: &str = "n/a";
+
+fn role(name: &str) -> Option<&'static Role> {
+    ROLES.iter().find(|role| role.name == name)
+}
+
+impl PairRow {
+    /// The multiple of the statistic that was judged.
+    pub(super) fn times(&self) -> &Figure {
+        if self.statistic == "p90" { &self.latency_ratio_p90 } else { &self.latency_ratio_p99 }
+    }
+
+    /// As a cell of the matrix: `6.1 x`, `3.2 x p90`, with a question mark where it is not told apart from noise.
+    pub(super) fn cell(&self) -> String {
+        let Some(times) = self.times().value() else { return "n/a".to_owned() };
+        let named = if self.statistic == "p90" { " p90" } else { "" };
+        let doubt = if self.verdict == NOISE { " ?" } else { "" };
+        format!("{} x{named}{doubt}", significant(times, 2))
+    }
+
+    pub(super) fn is_slower(&self) -> bool {
+        self.verdict == SLOWER
+    }
+
+    pub(super) fn slowed(&self) -> &'static str {
+        role(&self.role).map_or("", |role| role.slowed)
+    }
+
+    pub(super) fn makes(&self) -> &'static str {
+        role(&self.beside).map_or("", |role| role.makes)
+    }
+
+    /// `commits 6.1 x slower at p99: 1.2 ms -> 7.3 ms`.
+    pub(super) fn told(&self) -> String {
+        let us = |figure: &Figure| told(figure.value().unwrap_or(f64::NAN), "us", 0);
+        format!(
+            "{} {} x slower at {}: {} -> {}",
+            self.slowed(),
+            significant(self.times().value().unwrap_or(f64::NAN), 2),
+            self.statistic,
+            us(&self.alone_us),
+            us(&self.beside_us)
+        )
+    }
+}
+
+impl InterferenceInfo {
+    /// The pairs that are slower, the worst first; what users wait for before what works in the background.
+    pub(super) fn slower(&self) -> Vec<&PairRow> {
+        let mut slower: Vec<&PairRow> = self.pairs.iter().filter(|pair| pair.is_slower()).collect();
+        slower.sort_by(|a, b| {
+            let key = |pair: &PairRow| (pair.is_waited_for(), pair.times().value().unwrap_or(0.0));
+            key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal)
+        });
+        slower
+    }
+
+    /// The pair that is this one the other way round.
+    pub(super) fn other(&self, pair: &PairRow) -> Option<&PairRow> {
+        self.pairs.iter().find(|other| (&other.role, &other.beside) == (&pair.beside, &pair.role))
+    }
+
+    pub(super) fn alone(&self, name: &str) -> Option<&RoleRow> {
+        self.roles.iter().find(|row| row.role == name)
+    }
+}
+
+impl PairRow {
+    /// Whether sessions wait for the role: commits and point reads.
+    pub(super) fn is_waited_for(&self) -> bool {
+        [ROLES[super::role::LOG].name, ROLES[super::role::READS].name].contains(&self.role.as_str())
+    }
+}
