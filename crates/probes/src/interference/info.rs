@@ -3,7 +3,7 @@
 use super::role::{ROLES, Role};
 use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Part};
-use assay_measure::units::{significant, told};
+use assay_measure::units::{short, significant, told};
 
 /// What `assay interference` measured. Times are from an operation's submission to its end (layer `syscall`).
 #[figures(group = Storage)]
@@ -87,7 +87,12 @@ pub(crate) struct PairRow {
     /// One of the words below.
     #[column("verdict")]
     pub verdict: String,
-    #[column("per s")]
+    /// Whether the rate gave the verdict: it fell by much more than the percentile rose.
+    #[column("by rate")]
+    pub is_by_rate: bool,
+    #[column("alone/s")]
+    pub alone_per_s: Figure,
+    #[column("beside/s")]
     pub beside_per_s: Figure,
     #[column("rate x", 2)]
     #[metric("operations in multiples of alone", Higher)]
@@ -113,8 +118,16 @@ impl PairRow {
         if self.statistic == "p90" { &self.latency_ratio_p90 } else { &self.latency_ratio_p99 }
     }
 
-    /// As a cell of the matrix: `6.1 x`, `3.2 x p90`, with a question mark where it is not told apart from noise.
+    /// How many times as slow, by what was judged.
+    pub(super) fn slowdown(&self) -> Option<f64> {
+        if self.is_by_rate { self.rate_ratio.value().map(|ratio| 1.0 / ratio) } else { self.times().value() }
+    }
+
+    /// As a cell of the matrix: `6.1 x`, `3.2 x p90`, `1/25 rate`, with a question mark where it is not told apart from noise.
     pub(super) fn cell(&self) -> String {
+        if let Some(slowdown) = self.slowdown().filter(|_| self.is_by_rate) {
+            return format!("1/{} rate", significant(slowdown, 2));
+        }
         let Some(times) = self.times().value() else { return "n/a".to_owned() };
         let named = if self.statistic == "p90" { " p90" } else { "" };
         let doubt = if self.verdict == NOISE { " ?" } else { "" };
@@ -125,25 +138,24 @@ impl PairRow {
         self.verdict == SLOWER
     }
 
-    pub(super) fn slowed(&self) -> &'static str {
-        role(&self.role).map_or("", |role| role.slowed)
-    }
-
-    pub(super) fn makes(&self) -> &'static str {
-        role(&self.beside).map_or("", |role| role.makes)
-    }
-
-    /// `commits 6.1 x slower at p99: 1.2 ms -> 7.3 ms`.
+    /// `a backup copy makes commits 6.1 x slower at p99: 1,200 us -> 7,320 us`, or what it leaves of their rate.
     pub(super) fn told(&self) -> String {
-        let us = |figure: &Figure| told(figure.value().unwrap_or(f64::NAN), "us", 0);
-        format!(
-            "{} {} x slower at {}: {} -> {}",
-            self.slowed(),
-            significant(self.times().value().unwrap_or(f64::NAN), 2),
-            self.statistic,
-            us(&self.alone_us),
-            us(&self.beside_us)
-        )
+        let (Some(slowed), Some(other)) = (role(&self.role), role(&self.beside)) else { return String::new() };
+        let value = |figure: &Figure| figure.value().unwrap_or(f64::NAN);
+        let s = if other.are_several { "" } else { "s" };
+        if self.is_by_rate {
+            let part = significant(100.0 * value(&self.rate_ratio), 2);
+            let [from, to] = [&self.alone_per_s, &self.beside_per_s].map(|per_s| short(value(per_s)));
+            return format!("{} cut{s} {} to {part} % of their rate: {from}/s -> {to}/s", other.slows, slowed.slowed);
+        }
+        let [from, to] = [&self.alone_us, &self.beside_us].map(|us| told(value(us), "us", 0));
+        let times = significant(value(self.times()), 2);
+        format!("{} make{s} {} {times} x slower at {}: {from} -> {to}", other.slows, slowed.slowed, self.statistic)
+    }
+
+    /// The same in two words, behind a sentence about the same other role.
+    pub(super) fn told_short(&self) -> String {
+        format!("{} {}", role(&self.role).map_or("", |role| role.slowed), self.cell())
     }
 }
 
@@ -152,7 +164,7 @@ impl InterferenceInfo {
     pub(super) fn slower(&self) -> Vec<&PairRow> {
         let mut slower: Vec<&PairRow> = self.pairs.iter().filter(|pair| pair.is_slower()).collect();
         slower.sort_by(|a, b| {
-            let key = |pair: &PairRow| (pair.is_waited_for(), pair.times().value().unwrap_or(0.0));
+            let key = |pair: &PairRow| (pair.is_waited_for(), pair.slowdown().unwrap_or(0.0));
             key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal)
         });
         slower

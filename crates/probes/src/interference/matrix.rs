@@ -2,13 +2,15 @@
 
 use super::role::ROLES;
 use assay_measure::histogram::Histogram;
-use assay_measure::statistics::{ALPHA, Difference, holm, stddev};
+use assay_measure::statistics::{ALPHA, Difference, holm, mean, stddev};
 use std::collections::BTreeMap;
 
 /// Rounds below which their spread says nothing.
 pub(super) const LEAST_ROUNDS: usize = 4;
 /// Less than this factor either way is no news, however sure it is. Decided here.
 pub(super) const NEWS_RATIO: f64 = 1.2;
+/// The rate says it where it fell by so much more than the percentile rose. Decided here.
+const BY_RATE: f64 = 2.0;
 
 /// A role in a slice.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +41,12 @@ impl Pooled {
 
     /// Operations a slice.
     pub(super) fn per_slice(&self) -> Option<f64> {
-        (!self.latency.is_empty()).then(|| self.latency.count() as f64 / self.slices as f64)
+        (self.slices > 0).then(|| self.latency.count() as f64 / self.slices as f64)
+    }
+
+    /// The same for a quotient: half an operation more, so that a role that came to nothing has a logarithm.
+    fn for_ratio(&self) -> f64 {
+        (self.latency.count() as f64 + 0.5) / self.slices as f64
     }
 
     pub(super) fn us(&self, quantile: f64) -> Option<f64> {
@@ -85,6 +92,8 @@ pub(super) struct Cell {
     pub(super) p90: Option<Multiple>,
     pub(super) rate: Option<Multiple>,
     pub(super) verdict: Verdict,
+    /// Whether the rate says it rather than the percentile.
+    pub(super) is_by_rate: bool,
 }
 
 /// What is said of an ordered pair.
@@ -103,25 +112,35 @@ impl Cell {
     pub(super) fn judged(&self) -> Option<Multiple> {
         self.p99.or(self.p90)
     }
+
+    /// Judges by what the corrected probabilities of the percentile and of the rate are. A role that is stopped for long has few
+    /// operations that wait, and its percentiles miss them: then its rate says it.
+    fn judge(&mut self, corrected: &mut impl Iterator<Item = f64>) {
+        let mut verdict = |multiple: Option<Multiple>, times: fn(f64) -> f64| match multiple {
+            None => Verdict::Unknown,
+            Some(_) if corrected.next().is_none_or(|p_value| p_value >= ALPHA) => Verdict::Noise,
+            Some(multiple) if times(multiple.times) >= NEWS_RATIO => Verdict::Slower,
+            Some(multiple) if times(multiple.times) <= 1.0 / NEWS_RATIO => Verdict::Faster,
+            Some(_) => Verdict::Close,
+        };
+        let latency = verdict(self.judged(), |times| times);
+        let rate = verdict(self.rate, |times| 1.0 / times);
+        let fewer = self.rate.map_or(1.0, |rate| 1.0 / rate.times);
+        let waits = self.judged().map_or(1.0, |multiple| multiple.times);
+        self.is_by_rate = rate == Verdict::Slower && (latency != Verdict::Slower || fewer > BY_RATE * waits);
+        self.verdict = if self.is_by_rate { rate } else { latency };
+    }
 }
 
-/// All ordered pairs, row by row. Of all of them together no more than [`ALPHA`] are expected to be called slower or faster where
-/// none is (Holm's correction).
+/// All ordered pairs, row by row. In no more than a share of [`ALPHA`] of all runs is any of them expected to be called slower or
+/// faster where none is (Holm's correction over the percentiles and the rates of all).
 pub(super) fn matrix(readings: &[Reading]) -> Vec<Cell> {
     let all = 0..ROLES.len();
     let pairs = all.clone().flat_map(|role| all.clone().filter(move |other| *other != role).map(move |o| (role, o)));
     let mut cells: Vec<Cell> = pairs.map(|(role, beside)| cell(readings, role, beside)).collect();
-    let known = || cells.iter().filter_map(|cell| Some(cell.judged()?.p_value));
-    let mut corrected = holm(&known().collect::<Vec<_>>()).into_iter();
-    for cell in &mut cells {
-        let Some(multiple) = cell.judged() else { continue };
-        cell.verdict = match corrected.next() {
-            Some(p_value) if p_value >= ALPHA => Verdict::Noise,
-            _ if multiple.times >= NEWS_RATIO => Verdict::Slower,
-            _ if multiple.times <= 1.0 / NEWS_RATIO => Verdict::Faster,
-            _ => Verdict::Close,
-        };
-    }
+    let known = cells.iter().flat_map(|cell| [cell.judged(), cell.rate]).flatten().map(|multiple| multiple.p_value);
+    let mut corrected = holm(&known.collect::<Vec<_>>()).into_iter();
+    cells.iter_mut().for_each(|cell| cell.judge(&mut corrected));
     cells
 }
 
@@ -131,15 +150,17 @@ fn cell(readings: &[Reading], role: usize, beside: usize) -> Cell {
     alone.retain(|round, _| together.contains_key(round));
     together.retain(|round, _| alone.contains_key(round));
     let (alone, together): (Vec<Pooled>, Vec<Pooled>) = alone.into_values().zip(together.into_values()).unzip();
+    let rates = [&alone, &together].map(|rounds| rounds.iter().map(Pooled::for_ratio).collect());
     let sides = [alone, together].map(Side::of);
     Cell {
         role,
         beside,
         rounds: sides[0].as_ref().map_or(0, |side| side.without.len()),
-        p99: multiple(&sides, |pooled| pooled.us(0.99)),
-        p90: multiple(&sides, |pooled| pooled.us(0.9)),
-        rate: multiple(&sides, Pooled::per_slice),
+        p99: multiple(&sides, 0.99),
+        p90: multiple(&sides, 0.9),
+        rate: rate(&rates),
         verdict: Verdict::Unknown,
+        is_by_rate: false,
     }
 }
 
@@ -157,28 +178,37 @@ impl Side {
     }
 }
 
-/// The quotient of a figure of both sides with its interval, by the grouped jackknife over the rounds of its logarithm (Miller,
-/// Biometrika 61, 1974): percentiles of all operations, so that one with few of them beyond it in a slice still has its value, and a
+/// The quotient of a percentile of both sides, of all their operations, with its interval: by the grouped jackknife over the rounds of its
+/// logarithm (Miller, Biometrika 61, 1974), so that a percentile with few operations beyond it in a slice still has its value, and a
 /// round that stands out widens the interval.
-fn multiple(sides: &[Option<Side>; 2], of: impl Fn(&Pooled) -> Option<f64>) -> Option<Multiple> {
+fn multiple(sides: &[Option<Side>; 2], quantile: f64) -> Option<Multiple> {
     let [Some(alone), Some(beside)] = sides else { return None };
-    let count = alone.without.len();
-    if count < LEAST_ROUNDS {
+    let n = alone.without.len() as f64;
+    let [before, after] = [alone.whole.us(quantile)?, beside.whole.us(quantile)?];
+    let whole = (after / before).ln();
+    let pseudo = |(alone, beside): (&Pooled, &Pooled)| {
+        Some(n * whole - (n - 1.0) * (beside.us(quantile)? / alone.us(quantile)?).ln())
+    };
+    let pseudo: Option<Vec<f64>> = alone.without.iter().zip(&beside.without).map(pseudo).collect();
+    told(before, after, &pseudo?)
+}
+
+/// The quotient of the rates, by round: a round in which a role goes on counts no more than one in which it stands still.
+fn rate([alone, beside]: &[Vec<f64>; 2]) -> Option<Multiple> {
+    let logarithms: Vec<f64> = alone.iter().zip(beside).map(|(alone, beside)| (beside / alone).ln()).collect();
+    let mean_rate = |rates: &[f64]| mean(&rates.iter().map(|rate| rate.ln()).collect::<Vec<_>>()).exp();
+    told(mean_rate(alone), mean_rate(beside), &logarithms)
+}
+
+/// The quotient of two figures, of whose logarithm each round has its own value.
+fn told(alone: f64, beside: f64, by_round: &[f64]) -> Option<Multiple> {
+    if by_round.len() < LEAST_ROUNDS {
         return None;
     }
-    let [before, after] = [of(&alone.whole)?, of(&beside.whole)?];
-    let whole = (after / before).ln();
-    let n = count as f64;
-    let pseudo = |(alone, beside): (&Pooled, &Pooled)| Some(n * whole - (n - 1.0) * (of(beside)? / of(alone)?).ln());
-    let pseudo: Vec<f64> = alone.without.iter().zip(&beside.without).map(pseudo).collect::<Option<_>>()?;
-    let difference = Difference { estimate: whole, standard_error: stddev(&pseudo) / n.sqrt(), degrees: n - 1.0 };
+    let n = by_round.len() as f64;
+    let times = beside / alone;
+    let standard_error = stddev(by_round) / n.sqrt();
+    let difference = Difference { estimate: times.ln(), standard_error, degrees: n - 1.0 };
     let (low, high) = difference.interval(0.95);
-    Some(Multiple {
-        alone: before,
-        beside: after,
-        times: whole.exp(),
-        low: low.exp(),
-        high: high.exp(),
-        p_value: difference.p_value(),
-    })
+    Some(Multiple { alone, beside, times, low: low.exp(), high: high.exp(), p_value: difference.p_value() })
 }

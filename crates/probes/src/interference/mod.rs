@@ -38,8 +38,8 @@ const LOG_BYTES: u64 = 16 << 20;
 const BYTES_PER_S: u64 = 16 << 20;
 const USUAL_BYTES: [u64; 2] = [64 << 20, 1 << 30];
 /// Time for which a round is worth its while, and how many there are.
-const ROUND: Duration = Duration::from_secs(20);
-const ROUNDS: [u32; 2] = [6, 12];
+const ROUND: Duration = Duration::from_secs(15);
+const ROUNDS: [u32; 2] = [8, 16];
 /// Parts of a slice's share of the time: not counted at its beginning, and counted; the rest is left for its end.
 const LEAD: f64 = 0.1;
 const COUNTED: f64 = 0.75;
@@ -78,7 +78,7 @@ fn aim(request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
     Ok(Box::new(Aim {
         facts: device_facts(places[0].path()),
         free_bytes: places[0].room()?.free_bytes,
-        directory: request.place.display().to_string(),
+        directory: request.place.canonicalize().unwrap_or_else(|_| request.place.clone()).display().to_string(),
         places,
         data_bytes,
         seed: request.number(&SEED, 0..=u64::MAX)?.unwrap_or_default(),
@@ -207,13 +207,13 @@ impl Aimed for Aim {
         let share = self.share().as_secs_f64();
         let mut lines = vec![
             text("directory", "three scratch files, removed at the end, in", self.directory.clone()),
-            bytes("data_bytes", "data file, laid out first", self.data_bytes),
+            bytes("data_bytes", "data file laid out first", self.data_bytes),
             bytes("log_bytes", "log", LOG_BYTES),
-            bytes("copy_bytes", "the backup's copy, at most", self.data_bytes),
+            bytes("copy_bytes", "the backup's copy at most", self.data_bytes),
             count("free_bytes", "free there", self.free_bytes),
             text("roles", "roles", ROLES.map(|role| role.name).join(", ")),
             count("slices", "slices", u64::from(self.rounds()) * role::combinations().len() as u64),
-            count("rounds", "rounds, each with every role alone twice and every pair once", u64::from(self.rounds())),
+            count("rounds", "rounds of every role alone (twice) and every pair", u64::from(self.rounds())),
             decimal("slice_s", "counted in each slice, s", share * COUNTED),
             measuring(self.time),
         ];

@@ -41,11 +41,8 @@ fn verdict(info: &InterferenceInfo) -> String {
     match slower.first() {
         Some(worst) => {
             let also = slower.iter().find(|pair| pair.beside == worst.beside && pair.role != worst.role);
-            let also = also.map_or_else(String::new, |pair| {
-                let times = significant(pair.times().value().unwrap_or(f64::NAN), 2);
-                format!("; {} {times} x", pair.slowed())
-            });
-            format!("{} {}{also}", worst.makes(), worst.told())
+            let also = also.map_or_else(String::new, |pair| format!("; {}", pair.told_short()));
+            format!("{}{also}", worst.told())
         }
         None if judged == 0 => "n/a (too little time to judge any pair; use a longer --time)".to_owned(),
         None => format!("none of {} is slower beside the other by a fifth or more, beyond noise", many(judged, "pair")),
@@ -70,6 +67,12 @@ fn line(info: &InterferenceInfo, role: &Role) -> HeadlineLine {
     };
     let mut told = vec![HeadlineFigure { unit: format!("{}{rest}", p99.unit), ..p99 }];
     told.extend(slower.iter().map(|pair| {
+        if pair.is_by_rate {
+            return HeadlineFigure::new(
+                &pair.rate_ratio.scaled(100.0),
+                &format!("% of the rate beside the {}", pair.beside),
+            );
+        }
         let range = [&pair.low_ratio, &pair.high_ratio].map(|bound| significant(bound.value().unwrap_or(f64::NAN), 2));
         let of = if pair.statistic == "p90" { " at p90" } else { "" };
         let unit = format!("x{of} beside the {} ({} to {})", pair.beside, range[0], range[1]);
@@ -171,8 +174,9 @@ pub(super) fn render(record: &Record, info: &InterferenceInfo) -> Sections {
 }
 
 const MATRIX: &str = "The 99th percentile of the time of an operation of the role in the row while the role in the column works too, in \
-                      multiples of alone. p90: the 90th, where too few operations are beyond the 99th. A question mark: not told apart from \
-                      noise.";
+                      multiples of alone. p90: the 90th, where too few operations are beyond the 99th. 1/25 rate: a 25th of its rate is left, \
+                      much less than the percentile shows, since a role that stands still has few operations that wait. A question mark: \
+                      not told apart from noise.";
 const ALONE: &str = "In slices without any other role, spread over the whole run.";
 const PAIRS: &str = "From and to: the 95 % interval of the multiple, from the rounds. Not told apart from noise: a difference this large is \
                      expected by chance somewhere among 20 pairs more often than once in 20 runs.";
@@ -187,13 +191,13 @@ fn cell(info: &InterferenceInfo, role: &Role, beside: &Role) -> String {
 
 /// The matrix as a heat map.
 pub(super) fn charts(info: &InterferenceInfo) -> Vec<Drawn> {
-    let title = "p99 of a role beside another, in multiples of alone";
+    let title = "How much slower a role is beside another";
     if info.pairs.iter().all(|pair| pair.verdict == UNKNOWN) {
         return vec![Drawn::missing(title, "no pair could be judged")];
     }
     // The first row at the top.
     let rows = || ROLES.iter().rev();
-    let values = |role| ROLES.iter().map(|beside| of(info, role, beside)?.times().value()).collect();
+    let values = |role| ROLES.iter().map(|beside| of(info, role, beside)?.slowdown()).collect();
     let texts = |role| ROLES.iter().map(|beside| cell(info, role, beside)).collect();
     let noise = info.pairs.iter().filter(|pair| pair.verdict == NOISE).count() as u64;
     vec![Drawn::Chart(Box::new(Chart {

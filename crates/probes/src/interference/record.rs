@@ -121,6 +121,8 @@ fn pair(readings: &InterferenceReadings, cell: &Cell) -> PairRow {
             Verdict::Faster => FASTER,
         }
         .to_owned(),
+        is_by_rate: cell.is_by_rate,
+        alone_per_s: known(cell.rate, |multiple| multiple.alone).scaled(1.0 / readings.slice_s),
         beside_per_s: known(cell.rate, |multiple| multiple.beside).scaled(1.0 / readings.slice_s),
         rate_ratio: known(cell.rate, |multiple| multiple.times),
         rounds_count: cell.rounds as u64,

@@ -14,8 +14,9 @@ pub(super) struct Role {
     /// Bytes that an operation reads and that it writes.
     pub(super) read_bytes: u64,
     pub(super) written_bytes: u64,
-    /// As what slows others, with its verb, and as what is slowed.
-    pub(super) makes: &'static str,
+    /// As what slows others, which may be several, and as what is slowed.
+    pub(super) slows: &'static str,
+    pub(super) are_several: bool,
     pub(super) slowed: &'static str,
 }
 
@@ -33,7 +34,8 @@ pub(super) const ROLES: [Role; 5] = [
         operation: "4 KiB write + fdatasync",
         read_bytes: 0,
         written_bytes: COMMIT_BYTES,
-        makes: "commits make",
+        slows: "commits",
+        are_several: true,
         slowed: "commits",
     },
     Role {
@@ -42,7 +44,8 @@ pub(super) const ROLES: [Role; 5] = [
         operation: "8 KiB random read, 4 sessions",
         read_bytes: PAGE_BYTES,
         written_bytes: 0,
-        makes: "point reads make",
+        slows: "point reads",
+        are_several: true,
         slowed: "point reads",
     },
     Role {
@@ -51,7 +54,8 @@ pub(super) const ROLES: [Role; 5] = [
         operation: "1 MiB sequential read, 4 in flight",
         read_bytes: PIECE_BYTES,
         written_bytes: 0,
-        makes: "a scan makes",
+        slows: "a scan",
+        are_several: false,
         slowed: "the reads of a scan",
     },
     Role {
@@ -60,7 +64,8 @@ pub(super) const ROLES: [Role; 5] = [
         operation: "64 random 8 KiB writes + fdatasync",
         read_bytes: 0,
         written_bytes: BURST_PAGES * PAGE_BYTES,
-        makes: "a checkpoint makes",
+        slows: "a checkpoint",
+        are_several: false,
         slowed: "the bursts of a checkpoint",
     },
     Role {
@@ -69,7 +74,8 @@ pub(super) const ROLES: [Role; 5] = [
         operation: "1 MiB read and written to a new file, 4 in flight",
         read_bytes: PIECE_BYTES,
         written_bytes: PIECE_BYTES,
-        makes: "a backup copy makes",
+        slows: "a backup copy",
+        are_several: false,
         slowed: "the pieces of a backup copy",
     },
 ];

@@ -238,3 +238,23 @@ const CASES: &[Case] = &[
 fn each_rule_just_fires_and_just_does_not() {
     just_fire(&KIND.rules(), CASES);
 }
+
+#[test]
+fn a_role_that_stands_still_is_told_by_its_rate_for_its_percentiles_miss_it() {
+    // Beside a scan the log writer stands still but for a few commits in one round, which are as fast as alone.
+    let mut all = slowed(1.0);
+    for reading in all.iter_mut().filter(|reading| (reading.role, reading.beside) == (LOG, Some(SCAN))) {
+        reading.latency = Histogram::new();
+        reading.latency.record_n(1_200_000, if reading.round == 3 { 40 } else { 2 });
+    }
+    let record = build(&RunData::default(), &readings(all));
+    let told = KIND.headline(&record).verdict;
+    assert_eq!(told, "a scan cuts commits to 0.20 % of their rate: 4,000/s -> 7.95/s");
+    assert_eq!(ids(&record), ["IF1"]);
+    let cell = part(&record).pairs.iter().find(|pair| pair.is_by_rate).unwrap().cell();
+    assert_eq!(cell, "1/503 rate");
+}
+
+fn ids(record: &Record) -> Vec<&str> {
+    record.advice.iter().map(|advice| advice.id.as_str()).collect()
+}
