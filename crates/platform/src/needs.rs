@@ -3,7 +3,7 @@
 use crate::finished::Finished;
 use crate::goals::{Goals, Limits};
 use crate::info::NeedRow;
-use crate::plan::{CLOCK, COLD, COMMITS, CPU, MEMORY, READS, ROUND_TRIPS, STREAMS, WRITES};
+use crate::plan::{CLOCK, COLD, COMMITS, CPU, MEMORY, READS, ROUND_TRIPS, STREAMS, TOGETHER, WRITES};
 use crate::{class, facts};
 use assay_measure::record::Figure;
 use assay_measure::units::six;
@@ -73,6 +73,8 @@ pub(crate) const NEEDS: &[Need] = &[
     need("read_mib_per_s", "MiB/s", STREAMS, Value::Metric("read_mib_per_s", "read"), [200.0, 50.0], HERE),
     need("write_mib_per_s", "MiB/s", STREAMS, Value::Metric("write_mib_per_s", "write"), [100.0, 25.0], HERE),
     need("writes_per_s", "1/s", WRITES, Value::Metric("writes_per_s", ""), [2000.0, 200.0], HERE),
+    need("commit_slowdown_ratio", "x", TOGETHER, Value::Metric("commit_slowdown_ratio", ""), [3.0, 30.0], HERE),
+    need("read_slowdown_ratio", "x", TOGETHER, Value::Metric("read_slowdown_ratio", ""), [3.0, 30.0], HERE),
     need(
         "clock_read_ns",
         "ns",

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub enum Plan {
     /// Some five minutes.
     Quick,
-    /// An hour: the same tests, longer.
+    /// An hour: the same tests, longer, and one that needs minutes.
     Full,
 }
 
@@ -68,6 +68,7 @@ pub(crate) const STREAMS: &str = "streams";
 pub(crate) const CAPS: &str = "caps";
 pub(crate) const COLD: &str = "cold";
 pub(crate) const WRITES: &str = "writes";
+pub(crate) const TOGETHER: &str = "together";
 pub(crate) const COMMITS: &str = "commits";
 pub(crate) const CLOCK: &str = "clock";
 pub(crate) const MEMORY: &str = "memory";
@@ -111,6 +112,10 @@ pub fn tests(plan: Plan, file: &Path, file_bytes: u64, has_peer: bool) -> Vec<Te
             &[Job { name: "random".to_owned(), rw: "randwrite", block: "16k", depth: 32 }],
         ),
     ];
+    if plan == Plan::Full {
+        let about = "what a backup, a scan and a checkpoint do to commits and reads";
+        tests.push(test(TOGETHER, "interference", about, Against::Place, 300));
+    }
     if has_peer {
         tests.push(test(ROUND_TRIPS, "ping", "round trips to the peer", Against::Peer, long(10, 120)));
         tests.push(test(NETWORK, "net", "throughput to the peer", Against::Peer, long(10, 120)));

@@ -3,7 +3,7 @@
 use super::info::{COLD, FirstTouchInfo, PARTLY, RegionRow, SOME, bytes};
 use super::layout::SLOT_BYTES;
 use super::{READERS, findings};
-use assay_measure::chart::{Axis, Chart, Drawn, Heat};
+use assay_measure::chart::{Axis, Chart, Drawn, Heat, Rows};
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::plain::shell_word;
 use assay_measure::record::{Figure, Record};
@@ -179,8 +179,8 @@ pub(super) fn charts(info: &FirstTouchInfo) -> Vec<Drawn> {
     if read == 0 {
         return vec![Drawn::missing(MAP, STOPPED)];
     }
-    let us = |get: fn(&RegionRow) -> &Figure| -> Vec<u64> {
-        info.regions.iter().map(|row| get(row).value().map_or(0, |us| us.round() as u64)).collect()
+    let us = |get: fn(&RegionRow) -> &Figure| -> Vec<Option<f64>> {
+        info.regions.iter().map(|row| get(row).value().map(f64::round)).collect()
     };
     vec![Drawn::Chart(Box::new(Chart {
         id: "c-first-touch".to_owned(),

@@ -22,6 +22,12 @@ pub(crate) struct InterferenceInfo {
     pub rounds: u32,
     /// Combinations that were not reached in any round, in words.
     pub missing: Vec<String>,
+    /// How many times as slow commits and point reads are beside the role that slows them most: of the pairs told apart from noise, or of
+    /// all where none is.
+    #[metric("commits slowed, times", Primary, Lower)]
+    pub commit_slowdown_ratio: Figure,
+    #[metric("point reads slowed, times", Primary, Lower)]
+    pub read_slowdown_ratio: Figure,
     #[metrics]
     pub roles: Vec<RoleRow>,
     #[metrics]
@@ -40,7 +46,7 @@ pub(crate) struct RoleRow {
     #[column("One operation")]
     pub operation: String,
     #[column("per s")]
-    #[metric("operations alone", Primary)]
+    #[metric("operations alone")]
     pub alone_per_s: Figure,
     #[column("MB/s", 1)]
     pub mb_per_s: Figure,
@@ -74,7 +80,7 @@ pub(crate) struct PairRow {
     #[column("beside us")]
     pub beside_us: Figure,
     #[column("p99 x", 2)]
-    #[metric("latency in multiples of alone", Primary, Lower)]
+    #[metric("latency in multiples of alone", Lower)]
     pub latency_ratio_p99: Figure,
     #[column("p90 x", 2)]
     #[metric("latency in multiples of alone", Lower)]
@@ -168,6 +174,17 @@ impl InterferenceInfo {
             key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal)
         });
         slower
+    }
+
+    /// How many times as slow a role is beside the one that slows it most.
+    pub(super) fn worst_of(&self, role: usize) -> Figure {
+        let of_role = || self.pairs.iter().filter(|pair| pair.role == ROLES[role].name);
+        let most = |is_told: bool| {
+            let told = of_role().filter(|pair| pair.is_slower() || !is_told);
+            told.filter_map(PairRow::slowdown).reduce(f64::max)
+        };
+        let why = of_role().find_map(|pair| pair.times().reason()).unwrap_or("no pair could be judged");
+        Figure::known(most(true).or_else(|| most(false)), why)
     }
 
     /// The pair that is this one the other way round.

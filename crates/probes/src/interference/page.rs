@@ -205,7 +205,7 @@ pub(super) fn charts(info: &InterferenceInfo) -> Vec<Drawn> {
         title: title.to_owned(),
         note: format!("{MATRIX} {} of {} have one.", noise, many(info.pairs.len() as u64, "pair")),
         x: Axis::of("while this works too", ""),
-        y: Axis::of("role", ""),
+        y: Axis::default(),
         heat: Some(Heat {
             unit: "times",
             columns: Rows::Names(ROLES.iter().map(|role| role.name.to_owned()).collect()),

@@ -2,7 +2,7 @@
 
 use super::info::{CLOSE, FASTER, InterferenceInfo, NOISE, PairRow, RoleRow, SLOWER, UNKNOWN};
 use super::matrix::{Cell, LEAST_ROUNDS, Multiple, Verdict, matrix, pooled, rounds};
-use super::role::{ROLES, combinations, told};
+use super::role::{LOG, READS, ROLES, combinations, told};
 use super::{InterferenceReadings, findings, page};
 use assay_measure::figures::of_layer;
 use assay_measure::kind::{Finding, OwnKind};
@@ -23,6 +23,7 @@ pub(super) const KIND: OwnKind<InterferenceInfo> = OwnKind {
 pub(super) fn build(run: &RunData, readings: &InterferenceReadings) -> Record {
     let mut run = run.clone();
     run.sessions = 1;
+    run.seed = readings.seed;
     run.engine_facts.clone_from(&readings.facts);
     let missing = missing(readings);
     if readings.is_stopped {
@@ -30,7 +31,7 @@ pub(super) fn build(run: &RunData, readings: &InterferenceReadings) -> Record {
         let slices = many(slices(readings) as u64, "slice");
         run.verdict = RunVerdict::Incomplete(format!("stopped on request after {slices}{left}"));
     }
-    let info = InterferenceInfo {
+    let mut info = InterferenceInfo {
         directory: readings.directory.clone(),
         disk: readings.disk.clone().unwrap_or_default(),
         is_memory: readings.is_memory,
@@ -42,7 +43,10 @@ pub(super) fn build(run: &RunData, readings: &InterferenceReadings) -> Record {
         missing,
         roles: (0..ROLES.len()).map(|role| alone(readings, role)).collect(),
         pairs: matrix(&readings.readings).iter().map(|cell| pair(readings, cell)).collect(),
+        ..InterferenceInfo::default()
     };
+    info.commit_slowdown_ratio = info.worst_of(LOG);
+    info.read_slowdown_ratio = info.worst_of(READS);
     KIND.complete(readings.host.record(run), &info)
 }
 
