@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Twelve set-ups made on purpose, under ./test.sh --long and by hand: the answer of each names its cause. It runs alone. Where
+# Thirteen set-ups made on purpose, under ./test.sh --long and by hand: the answer of each names its cause. It runs alone. Where
 # the host's CPUs were busy all the same, the answer must say that first, and only then is another cause excused.
 source "$PROJECT/tests/e2e/lib.sh"
 
@@ -90,6 +90,12 @@ if [ -d /sys/fs/cgroup/blkio ] && [ "$(id -u)" = 0 ] && group=$(mktemp -d /sys/f
     }
     expect 0 in_group "$ASSAY" run "${data[@]}" --time 4s --warmup 1s -s 2 -t 4 --set UPDATE_PCT=0 --set CACHE_MB=4
     named "a throttled device" "a limit set on the device"
+    # A scan uses up the bytes that the group may read: point reads stand behind it.
+    echo "$device 0" >"$group/blkio.throttle.read_iops_device"
+    echo "$device 100000000" >"$group/blkio.throttle.read_bps_device"
+    expect 0 in_group "$ASSAY" interference . --time 40s --size 64M
+    head -n 2 out.txt | grep -qE "a scan (makes|cuts) point reads" || fail "the first line does not name the scan"
+    named "a shared cap" "the limit of a control group"
     rmdir "$group"
     group=""
 else
@@ -97,7 +103,7 @@ else
 fi
 
 echo "- PostgreSQL"
-[ -n "$bin" ] || skip "no PostgreSQL server is installed: nine of twelve were tried"
+[ -n "$bin" ] || skip "no PostgreSQL server is installed: ten of thirteen were tried"
 place=$(mktemp -d /tmp/assay-test.XXXXXX)
 chmod 755 "$place"
 start_postgres "$bin" "$place" -c shared_buffers=16MB -c track_io_timing=on

@@ -93,7 +93,7 @@ pub(crate) struct PairRow {
     /// One of the words below.
     #[column("verdict")]
     pub verdict: String,
-    /// Whether the rate gave the verdict: it fell by much more than the percentile rose.
+    /// Whether the rate gave the verdict: it fell by much more than the percentile rose, or that is not known.
     #[column("by rate")]
     pub is_by_rate: bool,
     #[column("alone/s")]
@@ -131,13 +131,15 @@ impl PairRow {
 
     /// As a cell of the matrix: `6.1 x`, `3.2 x p90`, `1/25 rate`, with a question mark where it is not told apart from noise.
     pub(super) fn cell(&self) -> String {
-        if let Some(slowdown) = self.slowdown().filter(|_| self.is_by_rate) {
-            return format!("1/{} rate", significant(slowdown, 2));
-        }
-        let Some(times) = self.times().value() else { return "n/a".to_owned() };
-        let named = if self.statistic == "p90" { " p90" } else { "" };
-        let doubt = if self.verdict == NOISE { " ?" } else { "" };
-        format!("{} x{named}{doubt}", significant(times, 2))
+        let Some(slowdown) = self.slowdown() else { return "n/a".to_owned() };
+        let times = significant(slowdown, 2);
+        let told = match (self.is_by_rate, self.statistic.as_str()) {
+            (true, _) if self.is_slower() => format!("1/{times} rate"),
+            (true, _) => format!("{} x rate", significant(1.0 / slowdown, 2)),
+            (false, "p90") => format!("{times} x p90"),
+            (false, _) => format!("{times} x"),
+        };
+        told + if self.verdict == NOISE { " ?" } else { "" }
     }
 
     pub(super) fn is_slower(&self) -> bool {

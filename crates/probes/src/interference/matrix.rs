@@ -44,9 +44,9 @@ impl Pooled {
         (self.slices > 0).then(|| self.latency.count() as f64 / self.slices as f64)
     }
 
-    /// The same for a quotient: half an operation more, so that a role that came to nothing has a logarithm.
+    /// The same for a quotient: half an operation a slice more, so that a role that came to nothing has a logarithm.
     fn for_ratio(&self) -> f64 {
-        (self.latency.count() as f64 + 0.5) / self.slices as f64
+        self.latency.count() as f64 / self.slices as f64 + 0.5
     }
 
     pub(super) fn us(&self, quantile: f64) -> Option<f64> {
@@ -92,7 +92,7 @@ pub(super) struct Cell {
     pub(super) p90: Option<Multiple>,
     pub(super) rate: Option<Multiple>,
     pub(super) verdict: Verdict,
-    /// Whether the rate says it rather than the percentile.
+    /// Whether the rate says it rather than the percentile, which understates it or is not known.
     pub(super) is_by_rate: bool,
 }
 
@@ -127,7 +127,8 @@ impl Cell {
         let rate = verdict(self.rate, |times| 1.0 / times);
         let fewer = self.rate.map_or(1.0, |rate| 1.0 / rate.times);
         let waits = self.judged().map_or(1.0, |multiple| multiple.times);
-        self.is_by_rate = rate == Verdict::Slower && (latency != Verdict::Slower || fewer > BY_RATE * waits);
+        let is_worse = rate == Verdict::Slower && (latency != Verdict::Slower || fewer > BY_RATE * waits);
+        self.is_by_rate = is_worse || latency == Verdict::Unknown && self.rate.is_some();
         self.verdict = if self.is_by_rate { rate } else { latency };
     }
 }

@@ -112,11 +112,11 @@ fn limit(record: &Record, info: &InterferenceInfo) -> Limit {
     let both = [mine[0] + theirs[0], mine[1] + theirs[1]];
     if let Some(cap) = io_caps(&record.host.facts).find(|cap| cap.disk == info.disk && is_at(cap, both)) {
         let evidence = format!(
-            "Together the {} and the {} read {} and wrote {} MB/s, at the limit of {}.",
+            "Together the {} and the {} {} {} MB/s, at the limit of {}.",
             worst.role,
             worst.beside,
-            short(both[0] / 1e6),
-            short(both[1] / 1e6),
+            if cap.kind.starts_with("read") { "read" } else { "wrote" },
+            short(moved_by(&cap, both) / 1e6),
             cap.by
         );
         return Limit::new("the limit of a control group", evidence);
@@ -144,8 +144,12 @@ fn limit(record: &Record, info: &InterferenceInfo) -> Limit {
 
 /// Whether so many bytes read and written a second are at a limit of bytes.
 fn is_at(cap: &IoCap<'_>, both: [f64; 2]) -> bool {
-    let moved = if cap.kind.starts_with("read") { both[0] } else { both[1] };
-    cap.kind.ends_with("bytes") && moved >= cap.per_s * (1.0 - SAME_PART)
+    cap.kind.ends_with("bytes") && moved_by(cap, both) >= cap.per_s * (1.0 - SAME_PART)
+}
+
+/// Of what is read and written, what a limit counts.
+fn moved_by(cap: &IoCap<'_>, both: [f64; 2]) -> f64 {
+    if cap.kind.starts_with("read") { both[0] } else { both[1] }
 }
 
 /// The whole report.
@@ -174,9 +178,9 @@ pub(super) fn render(record: &Record, info: &InterferenceInfo) -> Sections {
 }
 
 const MATRIX: &str = "The 99th percentile of the time of an operation of the role in the row while the role in the column works too, in \
-                      multiples of alone. p90: the 90th, where too few operations are beyond the 99th. 1/25 rate: a 25th of its rate is left, \
-                      much less than the percentile shows, since a role that stands still has few operations that wait. A question mark: \
-                      not told apart from noise.";
+                      multiples of alone. p90: the 90th, where too few operations are beyond the 99th. Rate: what is left of its rate, told where \
+                      the percentile is not known or shows much less, since a role that stands still has few operations that wait. A question \
+                      mark: not told apart from noise.";
 const ALONE: &str = "In slices without any other role, spread over the whole run.";
 const PAIRS: &str = "From and to: the 95 % interval of the multiple, from the rounds. Not told apart from noise: a difference this large is \
                      expected by chance somewhere among 20 pairs more often than once in 20 runs.";

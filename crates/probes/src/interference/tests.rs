@@ -188,8 +188,9 @@ fn too_few_operations_have_a_p90_by_its_name_or_no_figure_and_a_stop_names_the_m
     assert_eq!((row.statistic.as_str(), row.cell().as_str()), ("p90", "1.0 x p90 ?"));
     assert!(row.latency_ratio_p99.reason().unwrap().contains("use a longer --time"));
     let row = of(2).pairs.remove(0);
-    assert_eq!((row.verdict.as_str(), row.cell().as_str()), (UNKNOWN, "n/a"));
+    assert_eq!((row.verdict.as_str(), row.cell().as_str()), (NOISE, "1.0 x rate ?"));
     let few = part(&build(&RunData::default(), &readings(even(3, 2000, |_, _| 100.0))));
+    assert_eq!((few.pairs[0].verdict.as_str(), few.pairs[0].cell().as_str()), (UNKNOWN, "n/a"));
     assert!(few.pairs[0].latency_ratio_p99.reason().unwrap().starts_with("only 3 rounds"));
     let mut stopped = readings(slowed(6.1));
     stopped.is_stopped = true;
