@@ -46,7 +46,7 @@ impl Pooled {
 
     /// The same for a quotient: half an operation a slice more, so that a role that came to nothing has a logarithm.
     fn for_ratio(&self) -> f64 {
-        self.latency.count() as f64 / self.slices as f64 + 0.5
+        self.latency.count() as f64 / self.slices as f64 + HALF
     }
 
     pub(super) fn us(&self, quantile: f64) -> Option<f64> {
@@ -95,6 +95,9 @@ pub(super) struct Cell {
     /// Whether the rate says it rather than the percentile, which understates it or is not known.
     pub(super) is_by_rate: bool,
 }
+
+/// Of an operation, added to the rates of a quotient.
+const HALF: f64 = 0.5;
 
 /// What is said of an ordered pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -198,7 +201,8 @@ fn multiple(sides: &[Option<Side>; 2], quantile: f64) -> Option<Multiple> {
 fn rate([alone, beside]: &[Vec<f64>; 2]) -> Option<Multiple> {
     let logarithms: Vec<f64> = alone.iter().zip(beside).map(|(alone, beside)| (beside / alone).ln()).collect();
     let mean_rate = |rates: &[f64]| mean(&rates.iter().map(|rate| rate.ln()).collect::<Vec<_>>()).exp();
-    told(mean_rate(alone), mean_rate(beside), &logarithms)
+    let multiple = told(mean_rate(alone), mean_rate(beside), &logarithms)?;
+    Some(Multiple { alone: multiple.alone - HALF, beside: multiple.beside - HALF, ..multiple })
 }
 
 /// The quotient of two figures, of whose logarithm each round has its own value.

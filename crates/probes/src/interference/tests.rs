@@ -250,7 +250,7 @@ fn a_role_that_stands_still_is_told_by_its_rate_for_its_percentiles_miss_it() {
     }
     let record = build(&RunData::default(), &readings(all));
     let told = KIND.headline(&record).verdict;
-    assert_eq!(told, "a scan cuts commits to 0.20 % of their rate: 4,000/s -> 7.95/s");
+    assert_eq!(told, "a scan cuts commits to 0.20 % of their rate: 4,000/s -> 6.95/s");
     assert_eq!(ids(&record), ["IF1"]);
     let cell = part(&record).pairs.iter().find(|pair| pair.is_by_rate).unwrap().cell();
     assert_eq!(cell, "1/503 rate");
