@@ -63,7 +63,7 @@ fn slowed(record: &Record, info: &InterferenceInfo) -> Option<Advice> {
     let text = format!("{}. {}{also}", worst.told(), remedy(record, worst));
     let is_high = |pair: &&PairRow| pair.is_waited_for() && pair.slowdown() >= Some(HIGH_RATIO);
     let evidence = [("slowdown_ratio", worst.slowdown().unwrap_or(f64::NAN))];
-    Some(SLOWED.finding(slower.iter().any(|pair| is_high(&pair)), text, &evidence))
+    Some(SLOWED.finding(slower.iter().any(is_high), text, &evidence))
 }
 
 /// What helps this pair, of what this system has.
@@ -75,9 +75,10 @@ fn remedy(record: &Record, pair: &PairRow) -> String {
     if is(beside, BACKUP) {
         let group =
             device(record, RATE_LIMIT).map_or_else(String::new, |limit| format!(", or {limit} of its control group"));
-        let priority = match honours_priority(record, scheduler) {
-            true => format!(" Or run it with `ionice -c 3`, which {scheduler} honours."),
-            false => String::new(),
+        let priority = if honours_priority(record, scheduler) {
+            format!(" Or run it with `ionice -c 3`, which {scheduler} honours.")
+        } else {
+            String::new()
         };
         format!("Limit the backup's rate (its own option{group}), or take it from a standby.{priority}{log_apart}")
     } else if is(beside, SCAN) {

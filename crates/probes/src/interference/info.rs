@@ -163,7 +163,8 @@ impl PairRow {
 
     /// The same in two words, behind a sentence about the same other role.
     pub(super) fn told_short(&self) -> String {
-        format!("{} {}", role(&self.role).map_or("", |role| role.slowed), self.cell())
+        let told = self.cell().replace(" p90", " at p90").replace(" rate", " of their rate");
+        format!("{} {told}", role(&self.role).map_or("", |role| role.slowed))
     }
 }
 

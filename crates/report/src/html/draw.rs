@@ -130,31 +130,42 @@ fn heat_map(heat: &Heat, along: &str) -> Value {
     let log = |value: &Option<f64>| value.filter(|value| *value > 0.0).map(f64::log10);
     let z: Vec<Vec<Option<f64>>> = (heat.values.iter()).map(|row| row.iter().map(log).collect()).collect();
     let count = |value: &Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-    let text: Vec<Vec<String>> = match heat.texts.is_empty() {
-        true => (heat.values.iter()).map(|row| row.iter().map(count).collect()).collect(),
-        false => heat.texts.clone(),
+    let text: Vec<Vec<String>> = if heat.texts.is_empty() {
+        (heat.values.iter()).map(|row| row.iter().map(count).collect()).collect()
+    } else {
+        heat.texts.clone()
     };
     let highest = heat.values.iter().flatten().flatten().copied().fold(1.0, f64::max);
     let powers: Vec<f64> = (0..=highest.log10() as u32).map(f64::from).collect();
     let names: Vec<String> =
         (powers.iter()).map(|power| assay_measure::units::count_suffix(10_u64.pow(*power as u32))).collect();
-    let (x, hover, what, inside) = match &heat.columns {
+    let (x, hover, what) = match &heat.columns {
         Rows::Numbers(ends) => {
             let unit = if heat.unit.is_empty() { String::new() } else { format!(" {}", heat.unit) };
             let hover = format!("until %{{x}} {along}, %{{y}}: %{{text}}{unit}<extra></extra>");
-            (json!(ends), hover, if heat.unit.is_empty() { "count" } else { heat.unit }, "")
+            (json!(ends), hover, if heat.unit.is_empty() { "count" } else { heat.unit })
         }
-        Rows::Names(names) => (json!(names), "%{y}, %{x}: %{text}<extra></extra>".to_owned(), heat.unit, "%{text}"),
+        Rows::Names(names) => {
+            let names: Vec<String> = names.iter().map(|name| escaped(name)).collect();
+            (json!(names), "%{y}, %{x}: %{text}<extra></extra>".to_owned(), heat.unit)
+        }
     };
-    json!({
+    let mut drawn = json!({
         "type": "heatmap",
         "x": x, "y": heat.rows, "z": z, "text": text,
-        "texttemplate": inside,
         "hoverinfo": "all",
         "hovertemplate": hover,
         "colorscale": "Viridis",
         "colorbar": { "title": { "text": what }, "tickvals": powers, "ticktext": names },
-    })
+    });
+    if has_named_columns(heat) {
+        drawn["texttemplate"] = json!("%{text}");
+    }
+    drawn
+}
+
+fn has_named_columns(heat: &Heat) -> bool {
+    matches!(heat.columns, Rows::Names(_))
 }
 
 fn layout(chart: &Chart) -> Value {
@@ -173,7 +184,7 @@ fn layout(chart: &Chart) -> Value {
         values["range"] = json!([0.0, 1.35 * longest]);
         (values, names)
     } else {
-        let has_names = chart.heat.as_ref().is_some_and(|heat| matches!(heat.columns, Rows::Names(_)));
+        let has_names = chart.heat.as_ref().is_some_and(has_named_columns);
         (axis(&chart.x, named || has_names), axis(&chart.y, chart.heat.is_some()))
     };
     let closest = chart.heat.is_some() || lies || is_cloud(chart);
