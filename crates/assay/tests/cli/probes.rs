@@ -39,3 +39,18 @@ fn each_probe_answers_on_one_screen_and_its_record_is_drawn_by_every_face() {
         }
     }
 }
+
+#[test]
+fn quick_is_the_probes_own_short_time() {
+    let place = Place::new();
+    let slice = |time: &[&str]| {
+        let plan = place.assay(&[&["interference", "--dry-run", "--format", "json"], time].concat()).code(0).out;
+        let plan: serde_json::Value = serde_json::from_str(&plan).expect("JSON");
+        plan["slice_s"].clone()
+    };
+    assert!(slice(&["--quick"]).is_number());
+    assert_eq!(slice(&["--quick"]), slice(&["--time", "1m"]));
+    assert_ne!(slice(&["--quick"]), slice(&[]));
+    place.assay(&["interference", "--quick", "--time", "1m"]).code(2);
+    place.assay(&["throttle", "--quick"]).code(2);
+}

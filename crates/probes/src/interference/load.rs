@@ -1,6 +1,6 @@
 //! The load: what each role does to the files, and a slice in which one or two of them do it.
 
-use super::role::{BACKUP, CHECKPOINT, LOG, READS};
+use super::role::{BACKUP, BURST_PAGES, CHECKPOINT, COMMIT_BYTES, LOG, PAGE_BYTES, PIECE_BYTES, READS};
 use crate::sync::stamp;
 use assay_block::{
     Backend, BlockError, BlockingWriter, Buffer, CompletionLease, DirectFile, OpenMode, Ring, RingOptions,
@@ -8,7 +8,6 @@ use assay_block::{
 use assay_measure::clock::Clock;
 use assay_measure::histogram::Histogram;
 use assay_measure::prng::SplitMix64;
-use assay_measure::units::MIB;
 use assay_run::stop::Stop;
 use std::io::ErrorKind;
 use std::panic::resume_unwind;
@@ -17,14 +16,9 @@ use std::sync::{Arc, Barrier, OnceLock};
 use std::thread;
 use std::time::Duration;
 
-/// Bytes of a commit, of a page and of a piece of a sequential read.
-pub(super) const COMMIT_BYTES: u64 = 4096;
-pub(super) const PAGE_BYTES: u64 = 8192;
-pub(super) const PIECE_BYTES: u64 = MIB;
 /// Point reads and pieces in flight.
 const DEPTH: u32 = 4;
-/// Pages of a checkpoint's burst, how many of them are in flight, and the pause behind its sync.
-pub(super) const BURST_PAGES: u64 = 64;
+/// Pages of a checkpoint's burst in flight, and the pause behind its sync.
 const BURST_DEPTH: u32 = 32;
 const BURST_PAUSE: Duration = Duration::from_millis(10);
 /// How long a wait for the ring lasts at most.

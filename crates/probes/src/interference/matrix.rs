@@ -1,5 +1,6 @@
 //! The matrix: what becomes of each role beside each other one, in multiples of alone, and whether that is more than noise.
 
+use super::info::{CLOSE, FASTER, NOISE, SLOWER, UNKNOWN};
 use super::role::ROLES;
 use assay_measure::histogram::Histogram;
 use assay_measure::statistics::{ALPHA, Difference, holm, mean, stddev};
@@ -91,24 +92,14 @@ pub(super) struct Cell {
     pub(super) p99: Option<Multiple>,
     pub(super) p90: Option<Multiple>,
     pub(super) rate: Option<Multiple>,
-    pub(super) verdict: Verdict,
+    /// One of the words of `info`.
+    pub(super) verdict: &'static str,
     /// Whether the rate says it rather than the percentile, which understates it or is not known.
     pub(super) is_by_rate: bool,
 }
 
 /// Of an operation, added to the rates of a quotient.
 const HALF: f64 = 0.5;
-
-/// What is said of an ordered pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Unknown,
-    Noise,
-    /// Told apart, by less than [`NEWS_RATIO`].
-    Close,
-    Slower,
-    Faster,
-}
 
 impl Cell {
     /// The 99th percentile; where too few operations are beyond it, the 90th.
@@ -120,18 +111,18 @@ impl Cell {
     /// operations that wait, and its percentiles miss them: then its rate says it.
     fn judge(&mut self, corrected: &mut impl Iterator<Item = f64>) {
         let mut verdict = |multiple: Option<Multiple>, times: fn(f64) -> f64| match multiple {
-            None => Verdict::Unknown,
-            Some(_) if corrected.next().is_none_or(|p_value| p_value >= ALPHA) => Verdict::Noise,
-            Some(multiple) if times(multiple.times) >= NEWS_RATIO => Verdict::Slower,
-            Some(multiple) if times(multiple.times) <= 1.0 / NEWS_RATIO => Verdict::Faster,
-            Some(_) => Verdict::Close,
+            None => UNKNOWN,
+            Some(_) if corrected.next().is_none_or(|p_value| p_value >= ALPHA) => NOISE,
+            Some(multiple) if times(multiple.times) >= NEWS_RATIO => SLOWER,
+            Some(multiple) if times(multiple.times) <= 1.0 / NEWS_RATIO => FASTER,
+            Some(_) => CLOSE,
         };
         let latency = verdict(self.judged(), |times| times);
         let rate = verdict(self.rate, |times| 1.0 / times);
         let fewer = self.rate.map_or(1.0, |rate| 1.0 / rate.times);
         let waits = self.judged().map_or(1.0, |multiple| multiple.times);
-        let is_worse = rate == Verdict::Slower && (latency != Verdict::Slower || fewer > BY_RATE * waits);
-        self.is_by_rate = is_worse || latency == Verdict::Unknown && self.rate.is_some();
+        let is_worse = rate == SLOWER && (latency != SLOWER || fewer > BY_RATE * waits);
+        self.is_by_rate = is_worse || latency == UNKNOWN && self.rate.is_some();
         self.verdict = if self.is_by_rate { rate } else { latency };
     }
 }
@@ -163,7 +154,7 @@ fn cell(readings: &[Reading], role: usize, beside: usize) -> Cell {
         p99: multiple(&sides, 0.99),
         p90: multiple(&sides, 0.9),
         rate: rate(&rates),
-        verdict: Verdict::Unknown,
+        verdict: UNKNOWN,
         is_by_rate: false,
     }
 }

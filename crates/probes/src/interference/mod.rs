@@ -26,9 +26,9 @@ use assay_run::engine::{EngineError, Line};
 use assay_run::probe::{Aimed, Measured, ProbeSpec, Request, Steps, Takes};
 use assay_run::probe_options;
 use assay_run::stop::Stop;
-use load::{Files, PIECE_BYTES, Slice};
+use load::{Files, Slice};
 use matrix::Reading;
-use role::{BACKUP, ROLES};
+use role::{BACKUP, PIECE_BYTES, ROLES};
 use std::path::Path;
 use std::time::Duration;
 

@@ -1,13 +1,13 @@
 //! The record of interference: its kind, and how its figures follow from the readings.
 
-use super::info::{CLOSE, FASTER, InterferenceInfo, NOISE, PairRow, RoleRow, SLOWER, UNKNOWN};
-use super::matrix::{Cell, LEAST_ROUNDS, Multiple, Verdict, matrix, pooled, rounds};
+use super::info::{InterferenceInfo, PairRow, RoleRow};
+use super::matrix::{Cell, LEAST_ROUNDS, Multiple, matrix, pooled, rounds};
 use super::role::{LOG, READS, ROLES, combinations, told};
 use super::{InterferenceReadings, findings, page};
 use assay_measure::figures::of_layer;
 use assay_measure::kind::{Finding, OwnKind};
 use assay_measure::record::{Figure, Record};
-use assay_measure::snapshot::{RunData, Verdict as RunVerdict};
+use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::statistics::{mean, stddev};
 use assay_measure::units::{many, size};
 
@@ -29,7 +29,7 @@ pub(super) fn build(run: &RunData, readings: &InterferenceReadings) -> Record {
     if readings.is_stopped {
         let left = if missing.is_empty() { String::new() } else { format!("; missing: {}", missing.join(", ")) };
         let slices = many(slices(readings) as u64, "slice");
-        run.verdict = RunVerdict::Incomplete(format!("stopped on request after {slices}{left}"));
+        run.verdict = Verdict::Incomplete(format!("stopped on request after {slices}{left}"));
     }
     let mut info = InterferenceInfo {
         directory: readings.directory.clone(),
@@ -117,14 +117,7 @@ fn pair(readings: &InterferenceReadings, cell: &Cell) -> PairRow {
         latency_ratio_p90: known(cell.p90, |multiple| multiple.times),
         low_ratio: known(judged, |multiple| multiple.low),
         high_ratio: known(judged, |multiple| multiple.high),
-        verdict: match cell.verdict {
-            Verdict::Unknown => UNKNOWN,
-            Verdict::Noise => NOISE,
-            Verdict::Close => CLOSE,
-            Verdict::Slower => SLOWER,
-            Verdict::Faster => FASTER,
-        }
-        .to_owned(),
+        verdict: cell.verdict.to_owned(),
         is_by_rate: cell.is_by_rate,
         alone_per_s: known(cell.rate, |multiple| multiple.alone).scaled(1.0 / readings.slice_s),
         beside_per_s: known(cell.rate, |multiple| multiple.beside).scaled(1.0 / readings.slice_s),

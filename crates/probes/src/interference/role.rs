@@ -1,7 +1,14 @@
 //! The roles by name, and the order of their slices.
 
-use super::load::{BURST_PAGES, COMMIT_BYTES, PAGE_BYTES, PIECE_BYTES};
 use assay_measure::prng::SplitMix64;
+use assay_measure::units::MIB;
+
+/// Bytes of a commit, of a page and of a piece of a sequential read.
+pub(super) const COMMIT_BYTES: u64 = 4096;
+pub(super) const PAGE_BYTES: u64 = 8192;
+pub(super) const PIECE_BYTES: u64 = MIB;
+/// Pages of a checkpoint's burst.
+pub(super) const BURST_PAGES: u64 = 64;
 
 /// A role, in the words of a DBA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

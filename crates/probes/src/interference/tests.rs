@@ -1,5 +1,5 @@
-use super::info::{CLOSE, InterferenceInfo, NOISE, SLOWER, UNKNOWN};
-use super::matrix::{Verdict, matrix};
+use super::info::{CLOSE, FASTER, InterferenceInfo, NOISE, SLOWER, UNKNOWN};
+use super::matrix::matrix;
 use super::record::{KIND, build};
 use super::role::{CHECKPOINT, LOG, READS, SCAN, combinations, order};
 use super::*;
@@ -82,7 +82,7 @@ fn multiples_are_recovered_within_15_percent_though_the_device_drifts() {
             let found = cell.judged().unwrap();
             if times > 1.0 {
                 assert!((found.times / times - 1.0).abs() <= 0.15, "{seed}: {cell:?}");
-                assert_eq!(cell.verdict, Verdict::Slower, "{seed}: {cell:?}");
+                assert_eq!(cell.verdict, SLOWER, "{seed}: {cell:?}");
             }
         }
     }
@@ -93,7 +93,7 @@ fn no_pair_is_accused_where_there_is_no_interference() {
     // By the stated error rate 5 of 100 runs may accuse any of their 20 pairs.
     let is_accused = |seed: &u64| {
         let cells = matrix(&Simulated::new(*seed, |_, _| 1.0).readings());
-        cells.iter().any(|cell| matches!(cell.verdict, Verdict::Slower | Verdict::Faster))
+        cells.iter().any(|cell| [SLOWER, FASTER].contains(&cell.verdict))
     };
     let accused: Vec<u64> = (0..100).filter(is_accused).collect();
     assert!(accused.len() <= 5, "{accused:?}");
