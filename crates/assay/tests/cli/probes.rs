@@ -54,3 +54,16 @@ fn quick_is_the_probes_own_short_time() {
     place.assay(&["interference", "--quick", "--time", "1m"]).code(2);
     place.assay(&["throttle", "--quick"]).code(2);
 }
+
+#[test]
+fn what_is_no_passport_is_refused_before_anything_is_measured() {
+    let place = Place::new();
+    let plan = place.assay(&["passport", ".", "--dry-run"]).code(0).out;
+    assert!(plan.contains("6 of about 15 s"), "{plan}");
+    assert!(place.assay(&["accept", "none.json"]).code(2).err.contains("none.json"));
+    place.write("changed.json", "{}");
+    assert!(place.assay(&["accept", "changed.json"]).code(2).err.contains("is no passport of assay"));
+    let there = place.assay(&["passport", ".", "--file", "changed.json"]).code(2);
+    assert!(there.err.contains("nothing is overwritten"), "{}", there.err);
+    assert!(place.assay(&["passport", ".", "--time", "5s"]).code(2).err.contains("give 40s to 1h"));
+}

@@ -8,7 +8,7 @@ python=$(command -v python3) || skip "no python3"
 
 # A quarter of 4 GiB, fetched in pieces of 512 KiB that take 8 ms.
 mkdir volume
-"$python" "$PROJECT/tests/e2e/slow_once.py" volume 4096 512 8 1024-2048 >server.txt 2>&1 &
+"$python" "$PROJECT/tests/e2e/long/slow_once.py" volume 4096 512 8 1024-2048 >server.txt 2>&1 &
 server=$!
 trap 'umount volume 2>/dev/null || kill "$server" 2>/dev/null || true' EXIT
 wait_for 20 test -e volume/volume
