@@ -1,13 +1,14 @@
 //! Top events, wait classes, foreground and background wait events.
 
 use super::part::Part;
-use super::table::{Row, Ruler, Table};
+use super::table::{ROWS_MAX, Row, Ruler, Table};
 use super::{Reader, names};
 use crate::draft::Reading;
 use crate::number::{self, Printed};
 use crate::text::{At, Line};
 use assay_measure::plain::slug;
 use assay_measure::record::{EventRow, Figure, WaitClassRow};
+use std::collections::BTreeSet;
 
 /// Foreground and background waits together, as layouts before 11.1 and Statspack head their first table.
 pub(super) const BOTH: &str = "both";
@@ -163,7 +164,7 @@ fn read(reader: &mut Reader<'_>, part: &Part<'_>, actor: &str) {
                 "CPU time" => cpu_time(reader, row, figures),
                 "background cpu time" => {}
                 "run queue" if reader.is_assay => {}
-                printed if doubled.contains(&printed.to_owned()) => {}
+                printed if doubled.contains(printed) => {}
                 printed if actor == BOTH => {
                     let (at, printed) = (row.at, printed.to_owned());
                     reader.both.push(Both { at, printed, figures });
@@ -176,9 +177,9 @@ fn read(reader: &mut Reader<'_>, part: &Part<'_>, actor: &str) {
 
 /// Names that the pages of a table have twice, for they were cut at the column's width: which event a row is of is not
 /// known.
-pub(super) fn doubled(reader: &mut Reader<'_>, tables: &[Table], name: impl Fn(&Table) -> usize) -> Vec<String> {
-    let mut seen = std::collections::BTreeSet::new();
-    let mut found: Vec<String> = Vec::new();
+pub(super) fn doubled(reader: &mut Reader<'_>, tables: &[Table], name: impl Fn(&Table) -> usize) -> BTreeSet<String> {
+    let mut seen = BTreeSet::new();
+    let mut found = BTreeSet::new();
     if reader.is_html {
         return found;
     }
@@ -188,15 +189,10 @@ pub(super) fn doubled(reader: &mut Reader<'_>, tables: &[Table], name: impl Fn(&
     });
     for (row, name) in rows {
         let printed = row.cells[name].trim();
-        if printed.len() >= names::CUT_FROM && !seen.insert(printed) {
-            let text = format!(
-                "several events are cut to {printed:?}, the column's width: the names are \
-                 ambiguous; omitted"
-            );
-            if !found.iter().any(|known| known == printed) {
-                reader.draft.note(row.at, text);
-                found.push(printed.to_owned());
-            }
+        if printed.len() >= names::CUT_FROM && !seen.insert(printed) && found.insert(printed.to_owned()) {
+            let text =
+                format!("several events are cut to {printed:?}, the column's width: the names are ambiguous; omitted");
+            reader.draft.note(row.at, text);
         }
     }
     found
@@ -478,16 +474,23 @@ impl Reader<'_> {
         if name.len() < names::CUT_FROM || self.is_html {
             return None;
         }
-        let events = self.draft.record.instance.events.iter().enumerate();
-        let mut found = events.filter(|(_, row)| row.actor == actor && row.name.starts_with(name));
-        let (i, _) = found.next()?;
-        found.next().is_none().then_some(i)
+        let from = (actor.to_owned(), name.to_owned());
+        let begin_so = self.event_rows.range(from..);
+        let mut found = begin_so.take_while(|((other, longer), _)| other == actor && longer.starts_with(name));
+        let (_, i) = found.next()?;
+        // A row may have been found by several cut names.
+        found.all(|(_, other)| other == i).then_some(*i)
     }
 
     /// Notes what was odd about a table.
     pub(super) fn table(&mut self, table: &Table, what: &str) {
         for line in &table.unread {
             self.unread(line, what);
+        }
+        if let Some(at) = table.left_out {
+            let text =
+                format!("rows of this table from here on are not read: no report has more than {ROWS_MAX} of them");
+            self.draft.note(at, text);
         }
         if let Some(row) = table.rows.iter().find(|row| row.is_guess) {
             let rows = table.rows.iter().filter(|row| row.is_guess).count();

@@ -86,7 +86,7 @@ pub(super) fn shares(reader: &mut Reader<'_>, part: &Part<'_>) {
         let is_of_all = |title: &str| title.ends_with("waits") && !title.contains(" to ");
         let total = columns.iter().position(|c| is_of_all(&c.title));
         reader.table(table, "a row of a histogram");
-        let of_one = |row: &&Row| !doubled.iter().any(|name| name == row.cells[0].trim());
+        let of_one = |row: &&Row| !doubled.contains(row.cells[0].trim());
         for row in table.rows.iter().filter(of_one) {
             share_row(reader, row, &bounds, total);
         }

@@ -5,7 +5,7 @@
 //! nesting and without guesses. A page saved by a browser has the same tables with other blanks and letter case; this
 //! reader tolerates nothing else.
 
-use super::table::{Column, Row, Ruler, Table};
+use super::table::{Column, ROWS_MAX, Row, Ruler, Table};
 use crate::text::{At, Line, Text};
 
 /// A cell as it stands.
@@ -48,8 +48,6 @@ pub(super) enum Block {
 const SPAN_MAX: usize = 64;
 /// Most columns of a table: one wide row would make every other one as wide.
 const WIDTH_MAX: usize = 128;
-/// Most rows of a table, of which each is as wide as the widest.
-const ROWS_MAX: usize = 20_000;
 /// The longest tag: a summary has fewer letters. A quote that is open longer than this is none.
 const TAG_MAX: usize = 4096;
 
@@ -239,7 +237,6 @@ impl Page {
         self.close_cell();
         if let (Some(row), Some(grid)) = (self.row.take(), &mut self.grid)
             && !row.cells.is_empty()
-            && grid.rows.len() < ROWS_MAX
         {
             grid.rows.push(row);
         }
@@ -350,7 +347,7 @@ fn entity(name: &str) -> Option<char> {
 impl Grid {
     /// Of rows of cells, each with its line and whether it holds titles.
     pub(super) fn of_cells(line: u64, rows: Vec<(u64, bool, Vec<String>)>) -> Self {
-        let rows = rows.into_iter().take(ROWS_MAX).map(|(line, is_title, cells)| GridRow {
+        let rows = rows.into_iter().map(|(line, is_title, cells)| GridRow {
             line,
             cells: cells.into_iter().map(|text| Cell { text, is_title, span: 1 }).collect(),
         });
@@ -384,7 +381,8 @@ impl Grid {
                 title.push_str(&text);
             }
         }
-        let rows = self.rows[heads.len()..].iter().map(|row| {
+        let body = &self.rows[heads.len()..];
+        let rows = body.iter().take(ROWS_MAX).map(|row| {
             let mut cells = vec![String::new(); width];
             for (i, text) in row.placed() {
                 if let Some(cell) = cells.get_mut(i) {
@@ -397,6 +395,7 @@ impl Grid {
             rows: rows.collect(),
             ruler: Ruler { columns: titles.into_iter().map(Column::titled).collect() },
             unread: Vec::new(),
+            left_out: body.get(ROWS_MAX).map(|row| At { file, line: row.line }),
         }
     }
 }
@@ -452,6 +451,20 @@ mod tests {
         assert_eq!(titles, ["name", "read data", "read req s"]);
         assert_eq!(table.rows[0].cells, ["a b", "1,0", "2 3"]);
         assert_eq!(table.rows[0].at.line, 6);
+    }
+
+    #[test]
+    fn a_table_longer_than_any_report_has_says_where_it_was_left() {
+        let rows = (0..=ROWS_MAX as u64).map(|line| (line, false, vec!["a".to_owned(), line.to_string()]));
+        let grid = Grid::of_cells(0, rows.collect());
+        let at = |line: usize| At { file: 0, line: line as u64 };
+        let line = |i: usize, text: &str| Line { at: at(i), text: text.to_owned(), is_cut: false };
+        let rows = (1..=ROWS_MAX + 1).map(|i| line(i, "a statistic   12"));
+        let lines: Vec<Line> = std::iter::once(line(0, "-----------   --")).chain(rows).collect();
+        let of_text = crate::awr::table::tables(&line(0, "Statistics"), &lines, 1, 1).remove(0);
+        for (table, left) in [(grid.table(0), ROWS_MAX), (of_text, ROWS_MAX + 1)] {
+            assert_eq!((table.rows.len(), table.left_out), (ROWS_MAX, Some(at(left))));
+        }
     }
 
     #[test]

@@ -30,7 +30,7 @@ use super::text::{At, Line, Text};
 use super::{Confidence, ImportError};
 use part::Part;
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 type Read = fn(&mut Reader<'_>, &Part<'_>);
 
@@ -145,7 +145,7 @@ pub(super) struct Reader<'a> {
     /// Shares of the histograms by row of the events.
     shares: BTreeMap<usize, histogram::Shares>,
     /// Rows of events by actor and name.
-    pub(super) event_rows: HashMap<(String, String), usize>,
+    pub(super) event_rows: BTreeMap<(String, String), usize>,
     /// Elapsed time as printed.
     pub(super) elapsed: Option<Reading>,
     /// Version of the database.
@@ -348,7 +348,7 @@ fn read_as(texts: &[Text], draft: &mut Draft, is_assay: bool) {
         hosts: Vec::new(),
         statistics: Vec::new(),
         shares: BTreeMap::new(),
-        event_rows: HashMap::new(),
+        event_rows: BTreeMap::new(),
         elapsed: None,
         release: String::new(),
         path: String::new(),

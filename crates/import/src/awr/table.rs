@@ -223,6 +223,10 @@ impl Ruler {
     }
 }
 
+/// Rows of a table at most. No release of Oracle has a tenth as many events or statistics; each row that is read becomes several
+/// figures of the record, and of HTML it is as wide as the widest.
+pub(super) const ROWS_MAX: usize = 20_000;
+
 /// A table of a section.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Table {
@@ -232,6 +236,8 @@ pub(super) struct Table {
     pub(super) rows: Vec<Row>,
     /// Lines among the rows that are none.
     pub(super) unread: Vec<Line>,
+    /// The first row that is one too many.
+    pub(super) left_out: Option<At>,
 }
 
 /// Tables of a section. `numbers_from` is the first column that holds numbers, `titles_max` the most title lines.
@@ -261,7 +267,7 @@ pub(super) fn tables(heading: &Line, lines: &[Line], numbers_from: usize, titles
         }
         if let Some(row) = table.row(line, pending.take(), numbers_from) {
             if !(was_blank && row.is_guess) {
-                table.rows.push(row);
+                table.push(row);
             }
         } else if was_blank {
             // Prose behind a pasted table.
@@ -275,6 +281,14 @@ pub(super) fn tables(heading: &Line, lines: &[Line], numbers_from: usize, titles
 }
 
 impl Table {
+    fn push(&mut self, row: Row) {
+        if self.rows.len() < ROWS_MAX {
+            self.rows.push(row);
+        } else {
+            self.left_out.get_or_insert(row.at);
+        }
+    }
+
     /// A row; one whose numbers were wrapped onto a line of their own is taken with the name before them.
     fn row(&mut self, line: &Line, name: Option<&Line>, numbers_from: usize) -> Option<Row> {
         let Some(name) = name else {

@@ -87,7 +87,7 @@ fn statements(read: &Read<'_>) -> Option<Identity> {
 
 /// TX9: shares of time of all procedures are those of their times.
 fn shares(read: &Read<'_>) -> Option<Identity> {
-    let shares = read.info.values.iter().filter_map(|value| value.key.strip_suffix("_time_pct"));
+    let shares = read.ending("_time_pct").filter_map(|value| value.key.strip_suffix("_time_pct"));
     let both = |op: &str| read.num("", &format!("{op}_time_pct")).zip(read.num("", &format!("{op}_us_sum")));
     let all: Vec<(&str, (Num, Num))> = shares.filter_map(|op| Some((op, both(op)?))).collect();
     let (share, sum) = all.iter().map(|(_, both)| *both).reduce(|a, b| (a.0.plus(b.0), a.1.plus(b.1)))?;

@@ -67,6 +67,8 @@ struct Read<'a> {
     named: HashMap<(&'a str, &'a str), &'a ImportedValue>,
     /// Their places in the order of their scopes, those of one scope as they were printed.
     by_scope: Vec<usize>,
+    /// Their places by the last word of their keys, as they were printed.
+    by_word: HashMap<&'a str, Vec<usize>>,
     /// Bytes of a block of each job that has blocks of one size, by its scope.
     blocks: HashMap<String, f64>,
 }
@@ -129,8 +131,12 @@ impl<'a> Read<'a> {
         let names = values.iter().rev().map(|value| ((value.scope.as_str(), value.key.as_str()), value));
         let mut by_scope: Vec<usize> = (0..values.len()).collect();
         by_scope.sort_by_key(|at| values[*at].scope.as_str());
+        let mut by_word: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (at, value) in values.iter().enumerate() {
+            by_word.entry(last_word(&value.key)).or_default().push(at);
+        }
         let named = names.collect();
-        let mut read = Self { record, storage, info, named, by_scope, blocks: HashMap::new() };
+        let mut read = Self { record, storage, info, named, by_scope, by_word, blocks: HashMap::new() };
         let blocks = read.job_scopes().into_iter().filter_map(|(scope, job)| Some((scope, fio::block(job)?)));
         read.blocks = blocks.collect();
         let all: Vec<f64> = read.jobs().iter().map(|job| fio::block(job).unwrap_or(0.0)).collect();
@@ -155,6 +161,17 @@ impl<'a> Read<'a> {
         let from = self.by_scope.partition_point(|at| values[*at].scope.as_str() < scope);
         let found = self.by_scope[from..].iter().map(|at| &values[*at]);
         found.take_while(|value| value.scope == scope).collect()
+    }
+
+    /// Values whose keys end so, in a whole word, as they were printed.
+    fn ending(&self, end: &str) -> impl Iterator<Item = &'a ImportedValue> {
+        let places = self.by_word.get(last_word(end)).into_iter().flatten();
+        places.map(|at| &self.info.values[*at]).filter(move |value| value.key.ends_with(end))
+    }
+
+    /// Values of a key, as they were printed.
+    fn of_key(&self, key: &str) -> impl Iterator<Item = &'a ImportedValue> {
+        self.ending(key).filter(move |value| value.key == key)
     }
 
     /// The jobs of each group with their scopes.
@@ -196,8 +213,7 @@ impl<'a> Read<'a> {
 
     /// Every scope that has this key, in order.
     fn scopes(&self, key: &str) -> Vec<&str> {
-        let values = self.info.values.iter().filter(|value| value.key == key);
-        values.map(|value| value.scope.as_str()).collect()
+        self.of_key(key).map(|value| value.scope.as_str()).collect()
     }
 
     fn jobs(&self) -> &[StorageJob] {
@@ -573,6 +589,10 @@ fn between_means(rule: IdentityRule, lhs: f64, means: &[(u64, f64)]) -> Identity
         fixed(most)
     );
     identity
+}
+
+fn last_word(key: &str) -> &str {
+    key.rsplit('_').next().unwrap_or(key)
 }
 
 /// Engines whose depth is 1 whatever was asked for.

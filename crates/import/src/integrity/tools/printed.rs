@@ -235,7 +235,7 @@ impl Read<'_> {
         let mut places: Vec<(&str, &str)> = Vec::new();
         match first.trim_start_matches('.').strip_prefix('*') {
             Some(ending) => {
-                let values = self.info.values.iter().filter(|value| !is_of_whole || value.scope.is_empty());
+                let values = self.ending(ending).filter(|value| !is_of_whole || value.scope.is_empty());
                 let stemmed = values.filter_map(|value| Some((value.scope.as_str(), value.key.strip_suffix(ending)?)));
                 places.extend(stemmed);
             }
@@ -292,6 +292,8 @@ mod tests {
                 let formula = Formula::of(line).unwrap_or_else(|| panic!("{id}: {line}"));
                 let one = |_: &str, _: &str| Ok(Num::exact(1.0));
                 assert!(formula.sides(&one).is_some() || line.contains(" if "), "{id}: {line}");
+                // Values are found by the last word of their keys.
+                assert!(!formula.first().contains('*') || formula.first().contains('_'), "{id}: {line}");
             }
         }
     }

@@ -25,7 +25,7 @@ impl Read<'_> {
     /// The steps of a key that have this role before their time, in order.
     pub(super) fn steps(&self, key: &str, role: &str) -> Vec<Step> {
         let mut all: Vec<Step> = Vec::new();
-        for value in self.info.values.iter().filter(|value| value.key == key) {
+        for value in self.of_key(key) {
             let Some((found, end_s)) = end_of(&value.scope) else {
                 continue;
             };
