@@ -6,6 +6,7 @@
 use super::tests::{set_pace, set_seconds};
 use super::*;
 use assay_measure::prng::{Purpose, Stream};
+use assay_measure::record::OpRow;
 use assay_measure::statistics::mean;
 
 const REAL: &str = include_str!("../../../../testdata/compare/real_rates.txt");
@@ -217,4 +218,86 @@ fn ten_percent_is_found_where_the_interval_allows_it() {
         vec![record]
     });
     assert!(trial.false_alarms <= 10 && trial.found >= 190, "{trial:?}");
+}
+
+/// The seconds of a run under a cap at this level: a fifth of a rate's scatter is left, about 1 % of a quiet one.
+fn capped(level: f64, from: &[f64]) -> Vec<f64> {
+    from.iter().map(|rate| level * (1.0 + 0.2 * (rate - 1.0))).collect()
+}
+
+/// What is said of the rate of pairs of single runs, of which the second is under a cap that takes three tenths.
+fn capped_pairs(noise: &str, seconds: usize, is_busy: bool) -> Vec<(DifferenceVerdict, String)> {
+    let (real, base) = (real(noise), base());
+    let pair = |seed: u64| {
+        let mut draw = Stream::new(11, seed, Purpose::Keys);
+        let (mut a, mut b) = (base.clone(), base.clone());
+        set_seconds(&mut a, &resampled(&real, seconds, &mut draw));
+        set_seconds(&mut b, &capped(0.7, &resampled(&real, seconds, &mut draw)));
+        if is_busy {
+            // Others took half of what two CPUs have.
+            let elapsed = b.interval.elapsed_s.value().expect("a window");
+            b.os.cpus_count = Figure::Count(2);
+            b.os.process.cpu_s = Figure::decimal(0.6 * elapsed);
+            b.os.cpu_pct.insert("busy".to_owned(), Figure::decimal(80.0));
+        }
+        let comparison = of(&[group(&[a]), group(&[b])], &Options::default());
+        let ops = &comparison.row("ops_per_s").expect("its rate").against[0];
+        assert!(ops.low_ratio.value().is_some(), "{ops:?}");
+        (ops.verdict, ops.sentence.clone())
+    };
+    (0..60).map(pair).collect()
+}
+
+#[test]
+fn three_tenths_less_under_a_cap_is_found_in_a_minute_of_a_quiet_host_and_told_with_its_interval_on_a_busy_one() {
+    for (noise, seconds) in [("quiet", 60), ("quiet", 300), ("crowded", 300), ("bursts", 300)] {
+        let quiet = capped_pairs(noise, seconds, false);
+        let found = quiet.iter().filter(|(verdict, _)| *verdict == DifferenceVerdict::Worse).count();
+        assert!(found >= 54, "{noise}, {seconds} s: {found} of 60; {:?}", quiet[0]);
+        let busy = capped_pairs(noise, seconds, true);
+        let is_told = |text: &str| {
+            text.starts_with("lower, 95 % interval 0.") && text.ends_with(" x; other work may have part in it")
+        };
+        let told = busy.iter().filter(|(_, text)| is_told(text)).count();
+        assert!(told >= 54, "{noise}, {seconds} s: {told} of 60; {:?}", busy[0]);
+    }
+    // Ten seconds find it less often, and never say that there is none.
+    let short = capped_pairs("quiet", 10, false);
+    assert!(short.iter().all(|(verdict, _)| *verdict != DifferenceVerdict::NoDifference), "{short:?}");
+}
+
+/// A run of so many operations, a tenth of which are updates as they happen to be drawn: only those change blocks.
+fn drawn(base: &Record, ops: u64, draw: &mut Stream) -> Record {
+    let updates = (0..ops).filter(|_| draw.below(10) == 0).count() as u64;
+    // Of 64 blocks 60 are read, give or take.
+    let reads: u64 = (0..ops).map(|_| 64 - draw.below(9)).sum();
+    let mut record = base.clone();
+    record.interval.ops_count = Figure::Count(ops);
+    record.driver.ops = ["select", "update"].map(|kind| OpRow { kind: kind.to_owned(), ..OpRow::default() }).into();
+    (record.driver.ops[0].count, record.driver.ops[1].count) = (ops - updates, updates);
+    let per_op = |of_all: u64| Figure::decimal(of_all as f64 / ops as f64);
+    for row in &mut record.instance.load_profile {
+        match row.name.as_str() {
+            "Block changes" => row.per_op = per_op(131 * updates),
+            "Redo size (bytes)" => row.per_op = per_op(51_700 * updates),
+            "Logical read (blocks)" => row.per_op = per_op(66 * ops + 69 * updates),
+            "Physical read (blocks)" => row.per_op = per_op(reads),
+            _ => {}
+        }
+    }
+    record
+}
+
+/// Published pairs had 798 and 1,265 operations; six of sixty of one test had been called different tests.
+#[test]
+fn of_sixty_identical_pairs_none_is_called_two_different_tests() {
+    let base = base();
+    for ops in [300, 800] {
+        let forbidden = (0..60).filter(|seed| {
+            let mut draw = Stream::new(13, *seed, Purpose::Keys);
+            let (a, b) = (drawn(&base, ops, &mut draw), drawn(&base, ops * 8 / 5, &mut draw));
+            of(&[group(&[a]), group(&[b])], &Options::default()).pairs[0].forbids_faster
+        });
+        assert_eq!(forbidden.count(), 0, "{ops} operations");
+    }
 }
