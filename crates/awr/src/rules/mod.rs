@@ -2,7 +2,7 @@
 //!
 //! A rule reads the record alone, own or imported. It prints the numbers it fired on and never fires on a figure that
 //! is n/a: then it is named once as not judged, with the figure that is missing. One more rule is one more file, with its
-//! two lines here. R9, R10 and R29 live with the sweep, R11 with storage, R28 with prices.
+//! two lines here. R9, R10 and R29 live with the sweep, R11 with storage, R28 and R42 with prices.
 
 mod r01_cpu_bound;
 mod r02_cpu_saturated;
@@ -40,6 +40,7 @@ mod r38_others_on_the_device;
 mod r39_swapped;
 mod r40_level_changed;
 mod r41_cap;
+mod r43_rollbacks;
 
 #[cfg(test)]
 mod tests;
@@ -108,6 +109,7 @@ const RULES: &[Entry] = rules![
     r39_swapped,
     r40_level_changed,
     r41_cap,
+    r43_rollbacks,
 ];
 
 /// All rules of an instance, those of several records included.

@@ -1,7 +1,7 @@
 //! For every rule a record on which it just fires, and one beside it on which it just does not.
 
 use super::*;
-use assay_measure::record::ServerInfo;
+use assay_measure::record::{LoadRow, ServerInfo};
 
 /// A rule, and its record: `true` for the one it fires on.
 type Case = (&'static str, fn(bool) -> Record);
@@ -170,7 +170,39 @@ const CASES: &[Case] = &[
         record
     }),
     ("R41", |fires| assay_testkit::rules::capped("ops_count_per_s", fires)),
+    ("R43", |fires| transactions(50.0, if fires { 50.1 } else { 50.0 })),
 ];
+
+/// The frozen run with so many thousand commits and rollbacks.
+fn transactions(commits: f64, rollbacks: f64) -> Record {
+    let mut record = record();
+    for (key, count) in [("user_commits_count", commits), ("user_rollbacks_count", rollbacks)] {
+        record.instance.stats.entry(key.to_owned()).or_default().total = (count * 1e3).into();
+    }
+    record
+}
+
+#[test]
+fn advice_r43_needs_counters_and_some_transactions_and_tells_what_was_undone() {
+    assert!(lacks(&Record::default(), "R43"));
+    assert!(lacks(&transactions(0.01, 0.08), "R43"), "90 transactions");
+    let mut all = transactions(0.05, 0.95);
+    all.instance.stats.entry("transaction_rollbacks_count".to_owned()).or_default().total = 12.0.into();
+    let said = fires(&all, "R43");
+    assert_eq!(said.severity, "high");
+    assert!(
+        said.text.starts_with("95.0 % of the transactions were rollbacks (950 of 1,000). 12 of them undid"),
+        "{}",
+        said.text
+    );
+    // A load profile has no commits, but transactions.
+    let mut profile = Record::default();
+    for (name, total) in [("Transactions", 1000.0), ("Rollbacks", 600.0)] {
+        let row = LoadRow { name: name.to_owned(), total: total.into(), ..LoadRow::default() };
+        profile.instance.load_profile.push(row);
+    }
+    assert_eq!(fires(&profile, "R43").severity, "note");
+}
 
 fn with_cpu(name: &str, pct: f64) -> Record {
     let mut record = record();
