@@ -5,7 +5,7 @@ use super::super::draft::Draft;
 use super::super::number;
 use super::super::rows::{clock_s, setting};
 use super::super::text::{At, Text};
-use super::{Whole, response, whole};
+use super::{response, whole};
 
 pub(super) fn looks_like(text: &Text) -> Confidence {
     let has = |part: &str| text.head_has(part);
@@ -19,14 +19,14 @@ pub(super) fn looks_like(text: &Text) -> Confidence {
 }
 
 /// Rows of the whole run.
-const ROWS: [(&str, Whole); 7] = [
-    ("No of Users", Whole::Users),
-    ("Total Run Time", Whole::Elapsed),
-    ("Average Tx/Sec", Whole::PerSecond),
-    ("Maximum Tx/Min", Whole::Alone("transactions_per_min_max")),
-    ("Total Completed Transactions", Whole::Total),
-    ("Minimum Inter TX Think Time", Whole::Alone("think_inter_ms_min")),
-    ("Maximum Inter TX Think Time", Whole::Alone("think_inter_ms_max")),
+const ROWS: [(&str, &str); 7] = [
+    ("No of Users", "sessions_count"),
+    ("Total Run Time", "elapsed_s"),
+    ("Average Tx/Sec", "transactions_per_s"),
+    ("Maximum Tx/Min", "transactions_per_min_max"),
+    ("Total Completed Transactions", "transactions_count"),
+    ("Minimum Inter TX Think Time", "think_inter_ms_min"),
+    ("Maximum Inter TX Think Time", "think_inter_ms_max"),
 ];
 
 /// Headings of the blocks with a row a transaction.
@@ -58,7 +58,7 @@ pub(super) fn read(text: &Text, draft: &mut Draft) {
         } else if let Some((_, found)) = BLOCKS.iter().find(|(heading, _)| heading == label) {
             statistic = Some(*found);
         } else if let Some(statistic) = statistic.filter(|_| !label.is_empty()) {
-            response(draft, line.at, label, statistic, 1e3, number::measure(value));
+            response(draft, line.at, label, statistic, number::measure(value));
         } else {
             attribute(draft, line.at, label, value, &mut intra);
         }
@@ -73,20 +73,20 @@ fn attribute(draft: &mut Draft, at: At, label: &str, value: &str, intra: &mut u3
     if label == "Maximum Intra TX Think Time" || label == "Minimum Intra TX Think Time" {
         let key = ["think_intra_ms_min", "think_intra_ms_max"][usize::from(*intra > 0)];
         *intra += 1;
-        whole(draft, at, label, Whole::Alone(key), number::count(value));
+        whole(draft, at, label, key, number::count(value));
         return;
     }
     let found = ROWS.iter().find(|(name, _)| *name == label);
-    let Some((_, what)) = found else {
+    let Some((_, key)) = found else {
         if !label.is_empty() && !value.is_empty() && !label.starts_with('+') {
             setting(draft, label, value.trim_matches('"'));
         }
         return;
     };
-    let printed = match what {
-        Whole::Elapsed => clock_s(value),
-        Whole::PerSecond => number::measure(value),
+    let printed = match *key {
+        "elapsed_s" => clock_s(value),
+        "transactions_per_s" => number::measure(value),
         _ => number::count(value),
     };
-    whole(draft, at, label, *what, printed);
+    whole(draft, at, label, key, printed);
 }

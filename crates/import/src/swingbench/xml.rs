@@ -1,11 +1,11 @@
 //! The results file.
 
 use super::super::draft::Draft;
-use super::super::number::{self, Printed};
-use super::super::rows::{clock_s, op_row, put_step, setting, step};
+use super::super::number;
+use super::super::rows::{clock_s, file, op_row, put_step, setting, step};
 use super::super::text::{At, Text};
 use super::super::{Confidence, ImportError};
-use super::{Whole, client, response, whole};
+use super::{client, response, whole};
 use assay_measure::plain::slug;
 use roxmltree::{Document, Node};
 
@@ -73,12 +73,12 @@ fn text_of<'a>(node: Node<'a, '_>) -> &'a str {
 
 fn overview(draft: &mut Draft, at: At, node: Node<'_, '_>) {
     let (name, text) = (node.tag_name().name(), text_of(node));
-    let (what, printed) = match name {
-        "TotalRunTime" => (Whole::Elapsed, clock_s(text)),
-        "TotalCompletedTransactions" => (Whole::Total, number::count(text)),
-        "TotalFailedTransactions" => (Whole::Alone("transactions_failed_count"), number::count(text)),
-        "AverageTransactionsPerSecond" => (Whole::PerSecond, number::measure(text)),
-        "MaximumTransactionRate" => (Whole::Alone("transactions_per_min_max"), number::count(text)),
+    let (key, printed) = match name {
+        "TotalRunTime" => ("elapsed_s", clock_s(text)),
+        "TotalCompletedTransactions" => ("transactions_count", number::count(text)),
+        "TotalFailedTransactions" => ("transactions_failed_count", number::count(text)),
+        "AverageTransactionsPerSecond" => ("transactions_per_s", number::measure(text)),
+        "MaximumTransactionRate" => ("transactions_per_min_max", number::count(text)),
         "TimeOfRun" => {
             text.clone_into(&mut draft.record.run.started);
             return;
@@ -88,23 +88,23 @@ fn overview(draft: &mut Draft, at: At, node: Node<'_, '_>) {
             return;
         }
     };
-    whole(draft, at, name, what, printed);
+    whole(draft, at, name, key, printed);
 }
 
 fn configuration(draft: &mut Draft, at: At, node: Node<'_, '_>) {
     let (name, text) = (node.tag_name().name(), text_of(node));
-    let what = match name {
-        "NumberOfUsers" => Whole::Users,
-        "MinimumInterThinkTime" => Whole::Alone("think_inter_ms_min"),
-        "MaximumInterThinkTime" => Whole::Alone("think_inter_ms_max"),
-        "MinimumIntraThinkTime" => Whole::Alone("think_intra_ms_min"),
-        "MaximumIntraThinkTime" => Whole::Alone("think_intra_ms_max"),
+    let key = match name {
+        "NumberOfUsers" => "sessions_count",
+        "MinimumInterThinkTime" => "think_inter_ms_min",
+        "MaximumInterThinkTime" => "think_inter_ms_max",
+        "MinimumIntraThinkTime" => "think_intra_ms_min",
+        "MaximumIntraThinkTime" => "think_intra_ms_max",
         _ => {
             setting(draft, name, text);
             return;
         }
     };
-    whole(draft, at, name, what, number::count(text));
+    whole(draft, at, name, key, number::count(text));
 }
 
 fn dml(draft: &mut Draft, at: At, node: Node<'_, '_>) {
@@ -156,7 +156,7 @@ fn transaction(draft: &mut Draft, source: &Source<'_>, skipped: u64, result: Nod
         let mut at = source.at(node);
         at.line += skipped;
         if let Some((_, statistic)) = STATISTICS.iter().find(|(label, _)| *label == name) {
-            response(draft, at, kind, statistic, 1e3, number::measure(text));
+            response(draft, at, kind, statistic, number::measure(text));
             continue;
         }
         let Some(printed) = number::count(text) else {
@@ -164,12 +164,10 @@ fn transaction(draft: &mut Draft, source: &Source<'_>, skipped: u64, result: Nod
         };
         match name {
             "TransactionCount" => {
-                let row = op_row(draft, &slug);
-                let reading = client(at, &format!("{slug}_count"), name, printed);
-                put!(draft, reading, driver.ops[row].count);
-                rate(draft, row);
+                file(draft, client(at, &format!("{slug}_count"), name, printed), &slug);
+                rate(draft, &slug);
             }
-            "FailedTransactionCount" => failed(draft, at, &slug, name, printed),
+            "FailedTransactionCount" => draft.alone(client(at, &format!("{slug}_failed_count"), name, printed)),
             "RollbackCount" => draft.alone(client(at, &format!("{slug}_rollbacks_count"), name, printed)),
             _ => {}
         }
@@ -177,16 +175,13 @@ fn transaction(draft: &mut Draft, source: &Source<'_>, skipped: u64, result: Nod
 }
 
 /// Per second follows from the count and the run time.
-fn rate(draft: &mut Draft, row: usize) {
+fn rate(draft: &mut Draft, kind: &str) {
     let Some(elapsed) = draft.record.interval.elapsed_s.value() else {
         return;
     };
+    let row = op_row(draft, kind);
     let op = &mut draft.record.driver.ops[row];
     op.per_s = assay_measure::record::Figure::from(op.count).per(elapsed, "no time passed");
-}
-
-fn failed(draft: &mut Draft, at: At, slug: &str, name: &str, printed: Printed) {
-    draft.alone(client(at, &format!("{slug}_failed_count"), name, printed));
 }
 
 /// `epoch_ms, tps,epoch_ms, tps,...`
