@@ -58,12 +58,18 @@ fn last_of_many(rows: usize, is_full: &mut bool) -> Option<usize> {
 }
 
 /// Rows of the load profile that figures of tools go into, by what their keys begin with.
-const LOAD: [(&str, &str, &str); 5] = [
+const LOAD: [(&str, &str, &str); 11] = [
     ("transactions", "Transactions", "count"),
     ("ops", "Operations", "count"),
     ("read_io_requests", "Read IO requests", "count"),
     ("write_io_requests", "Write IO requests", "count"),
     ("physical_read_blocks", "Physical read (blocks)", "blocks"),
+    ("executes_sql", "Executes (SQL)", "count"),
+    ("logical_read_blocks", "Logical read (blocks)", "blocks"),
+    ("read_io_mb", "Read IO (MB)", "mib"),
+    ("write_io_mb", "Write IO (MB)", "mib"),
+    ("redo_size_bytes", "Redo size (bytes)", "bytes"),
+    ("db_cpu_s", "DB CPU(s)", "s"),
 ];
 
 /// Puts a figure where its key says: the run, the load profile, the operation that its key begins with; else into the

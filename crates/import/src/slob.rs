@@ -3,8 +3,8 @@
 use super::Confidence;
 use super::ImportError;
 use super::draft::{Draft, Reading};
-use super::number::{self, Printed, Suffix};
-use super::rows::{load_row, setting};
+use super::number::{self, Printed};
+use super::rows::{file, setting};
 use super::text::{At, Text};
 
 /// Parameters that nobody else prints: four of them make a banner.
@@ -182,25 +182,23 @@ fn sizes(at: At, scope: &str, line: &str, draft: &mut Draft) {
     alone(draft, at, "slob_table_blocks", "blocks", scope, blocks.and_then(number::count));
 }
 
-/// Columns of the analyser's table that have a row in the load profile: name, row, unit, factor.
-const RATES: [(&str, &str, &str, f64); 8] = [
-    ("EXECUTES", "Executes (SQL)", "count", 1.0),
-    ("LIO", "Logical read (blocks)", "blocks", 1.0),
-    ("PREADS", "Read IO requests", "count", 1.0),
-    ("PWRITES", "Write IO requests", "count", 1.0),
-    ("READ_MBS", "Read IO (MB)", "mib", 1.0),
-    ("WRITE_MBS", "Write IO (MB)", "mib", 1.0),
-    ("REDO_MBS", "Redo size (bytes)", "bytes", 1_048_576.0),
-    ("DB CPU", "DB CPU(s)", "s", 1.0),
-];
-
-/// Latencies of the same table, us.
-const LATENCIES: [(&str, &str); 5] = [
-    ("DFSR_LAT", "db_file_sequential_read_us_avg"),
-    ("DPR_LAT", "direct_path_read_us_avg"),
-    ("DFPR_LAT", "db_file_parallel_read_us_avg"),
-    ("DFPW_LAT", "db_file_parallel_write_us_avg"),
-    ("LFPW_LAT", "log_file_parallel_write_us_avg"),
+/// Columns of the analyser's table that are figures: name, our key, factor. Latencies are in us.
+const COLUMNS: [(&str, &str, f64); 15] = [
+    ("SESSIONS", "sessions_count", 1.0),
+    ("ELAPSED", "elapsed_s", 1.0),
+    ("EXECUTES", "executes_sql_per_s", 1.0),
+    ("LIO", "logical_read_blocks_per_s", 1.0),
+    ("PREADS", "read_io_requests_per_s", 1.0),
+    ("PWRITES", "write_io_requests_per_s", 1.0),
+    ("READ_MBS", "read_io_mb_per_s", 1.0),
+    ("WRITE_MBS", "write_io_mb_per_s", 1.0),
+    ("REDO_MBS", "redo_size_bytes_per_s", 1_048_576.0),
+    ("DB CPU", "db_cpu_s_per_s", 1.0),
+    ("DFSR_LAT", "db_file_sequential_read_us_avg", 1.0),
+    ("DPR_LAT", "direct_path_read_us_avg", 1.0),
+    ("DFPR_LAT", "db_file_parallel_read_us_avg", 1.0),
+    ("DFPW_LAT", "db_file_parallel_write_us_avg", 1.0),
+    ("LFPW_LAT", "log_file_parallel_write_us_avg", 1.0),
 ];
 
 /// One line of the analyser's table is one run; a record holds the first.
@@ -210,29 +208,18 @@ fn tuple(at: At, names: &[&str], line: &str, draft: &mut Draft) {
         return;
     }
     for (name, cell) in names.iter().zip(line.split('|').map(str::trim)) {
-        if let Some((_, row, unit, factor)) = RATES.iter().find(|(column, ..)| column == name) {
-            let place = load_row(draft, row, unit);
-            if let Some(printed) = number::measure(cell) {
-                let key = format!("{}_per_s", assay_measure::plain::slug(row));
-                let reading = Reading::new(at, key, printed.scaled(*factor)).name(name);
-                put!(draft, reading, instance.load_profile[place].per_s);
+        match COLUMNS.iter().find(|(column, ..)| column == name) {
+            Some((_, key, factor)) => {
+                let printed = if *name == "SESSIONS" { number::count(cell) } else { number::measure(cell) };
+                // An event that did not happen prints 0, or nothing.
+                let is_none = |printed: &Printed| key.ends_with("_us_avg") && printed.number() == Some(0.0);
+                if let Some(printed) = printed.filter(|printed| !is_none(printed)) {
+                    let printed = if *factor == 1.0 { printed } else { printed.scaled(*factor) };
+                    file(draft, Reading::new(at, *key, printed).name(name), "");
+                }
             }
-        } else if let Some((_, key)) = LATENCIES.iter().find(|(column, _)| column == name) {
-            // An event that did not happen prints 0, or nothing.
-            let printed = number::measure(cell).filter(|printed| printed.number() != Some(0.0));
-            if let Some(printed) = printed {
-                draft.alone(Reading::new(at, *key, printed).name(name));
-            }
-        } else if *name == "ELAPSED" {
-            if let Some(printed) = number::suffixed(cell, Suffix::None) {
-                put!(draft, Reading::new(at, "elapsed_s", printed).name(name), interval.elapsed_s);
-            }
-        } else if *name == "SESSIONS" {
-            if let Some(printed) = number::count(cell) {
-                put!(draft, Reading::new(at, "sessions_count", printed).name(name), run.sessions);
-            }
-        } else if !cell.is_empty() {
-            setting(draft, name, cell);
+            None if cell.is_empty() => {}
+            None => setting(draft, name, cell),
         }
     }
 }

@@ -9,8 +9,6 @@ mod printed;
 mod steps;
 
 #[cfg(test)]
-mod mutation;
-#[cfg(test)]
 mod tests;
 
 use super::Side as Num;

@@ -1,5 +1,7 @@
 //! Identities of the samples, and what they say of changed ones.
 
+mod mutation;
+
 use super::percent_of;
 use crate::testing::{imported, record_of, sample};
 use assay_measure::identity::violated;
