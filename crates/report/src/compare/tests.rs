@@ -293,6 +293,27 @@ fn two_imports_with_ten_seconds_each_get_an_interval() {
     assert_eq!(ops.verdict, DifferenceVerdict::Worse);
 }
 
+/// The same as iperf3 prints it, read by the importer.
+#[test]
+fn two_texts_of_iperf3_with_ten_seconds_each_get_an_interval() {
+    let read = |mbits: u32| {
+        let mut text =
+            "Connecting to host 127.0.0.1, port 5201\n[ ID] Interval           Transfer     Bitrate\n".to_owned();
+        let mut row = |from: u32, to: u32, mbits: u32, end: &str| {
+            let bytes = mbits * 125 * (to - from) / 1000;
+            text += &format!("[  5]   {from}.00-{to}.00  sec  {bytes} MBytes  {mbits} Mbits/sec  {end}\n");
+        };
+        (0..10).for_each(|s| row(s, s + 1, mbits - s % 3, ""));
+        row(0, 10, mbits - 1, "receiver");
+        let source = assay_import::Source { path: "iperf3.txt".to_owned(), text };
+        assay_import::import(&[source]).expect("iperf3's text")
+    };
+    let comparison = compared(&[&[&read(1000)], &[&read(700)]]);
+    let rate = comparison.rows.iter().find(|row| row.is_primary).expect("a result");
+    assert!(rate.against[0].low_ratio.value().is_some(), "{rate:?}");
+    assert_eq!(rate.against[0].verdict, DifferenceVerdict::Worse);
+}
+
 #[test]
 fn runs_of_different_length_are_compared_by_their_rates() {
     let (a, mut b) = (paced(1.0), paced(1.0));
