@@ -18,8 +18,6 @@ mod sections;
 mod verdict;
 
 #[cfg(test)]
-mod power;
-#[cfg(test)]
 mod tests;
 
 pub use answer::answer;

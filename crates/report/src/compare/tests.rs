@@ -1,4 +1,5 @@
 mod gates;
+mod power;
 
 use super::*;
 use crate::kinds;

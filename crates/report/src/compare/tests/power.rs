@@ -3,13 +3,12 @@
 //! autocorrelation stays. Pairs of `testdata/compare/real_runs.txt` are of different real runs, each with its own
 //! level, so they include the variation of host and disk from run to run.
 
-use super::tests::{set_pace, set_seconds};
 use super::*;
 use assay_measure::prng::{Purpose, Stream};
 use assay_measure::record::OpRow;
 use assay_measure::statistics::mean;
 
-const REAL: &str = include_str!("../../../../testdata/compare/real_rates.txt");
+const REAL: &str = include_str!("../../../../../testdata/compare/real_rates.txt");
 /// Pairs of each trial.
 const PAIRS: u64 = 100;
 /// Seconds of real time that stay together.
@@ -149,7 +148,7 @@ fn noise_of_a_crowded_host_raises_no_false_alarm_and_needs_more_runs() {
     assert!(many.false_alarms <= 5 && many.found >= 95, "{many:?}");
 }
 
-const REAL_RUNS: &str = include_str!("../../../../testdata/compare/real_runs.txt");
+const REAL_RUNS: &str = include_str!("../../../../../testdata/compare/real_runs.txt");
 
 /// A real run: whether others were at work, and a record with its seconds and what others did.
 fn real_runs(base: &Record) -> Vec<(bool, Record, Vec<f64>)> {
