@@ -69,8 +69,15 @@ pub(super) const UNKNOWN: Rule = Rule {
 };
 
 fn unknown(_: &Record, info: &FirstTouchInfo) -> Option<Advice> {
-    let text = format!("{}: {}.", if info.path.is_empty() { "First reads" } else { &info.path }, info.why);
-    info.is_unknown().then(|| UNKNOWN.explain(true, text, &[("blocks_count", info.blocks_count as f64)]))
+    let evidence = [("blocks_count", info.blocks_count as f64)];
+    info.is_unknown().then(|| {
+        // Nothing came from a device: neither noise nor a cache is the matter.
+        if info.blocks_count == info.cached_count {
+            let text = format!("Nothing was read from a device: {}. Name a block device, or files on one, as a user who may read them.", info.why);
+            return UNKNOWN.finding(true, text, &evidence);
+        }
+        UNKNOWN.explain(true, format!("{}: {}.", info.path, info.why), &evidence)
+    })
 }
 
 const PARTLY: Rule = Rule {

@@ -44,9 +44,12 @@ pub(super) fn headline(record: &Record, info: &FirstTouchInfo) -> Headline {
     } else {
         String::new()
     };
-    let object = if info.object.is_empty() { "nothing could be read".to_owned() } else { info.object.clone() };
+    let object = match info.object.as_str() {
+        "" => ": nothing could be read.".to_owned(),
+        object => format!(" ({object}, {}{holes}).", size(info.data_bytes)),
+    };
     Headline {
-        tested: format!("First reads of {} ({object}, {}{holes}).", info.path, size(info.data_bytes)),
+        tested: format!("First reads of {}{object}", info.path),
         verdict: verdict(info),
         rows: rows(info),
         steadiness: "n/a (each block is read first only once)".to_owned(),
@@ -58,6 +61,9 @@ pub(super) fn headline(record: &Record, info: &FirstTouchInfo) -> Headline {
 }
 
 fn rows(info: &FirstTouchInfo) -> Vec<HeadlineLine> {
+    if info.blocks_count == 0 {
+        return Vec::new();
+    }
     let cold = info.regions.iter().filter(|row| [COLD, PARTLY, SOME].contains(&row.verdict.as_str())).count() as u64;
     let cached = match info.cached_count {
         0 => String::new(),
@@ -120,14 +126,14 @@ fn limit(record: &Record, info: &FirstTouchInfo) -> Limit {
         return Limit::new("blocks that are fetched at their first read", said(&findings::COLD));
     }
     if info.is_unknown() {
-        return Limit::new("", format!("n/a. {}", said(&findings::UNKNOWN)));
+        return Limit::new("", format!("n/a: {}", said(&findings::UNKNOWN)));
     }
     Limit::unknown("no first read was slower than noise makes it")
 }
 
 fn next(info: &FirstTouchInfo) -> Vec<Next> {
     let place = shell_word(&info.path);
-    if info.is_unknown() && (info.is_memory || !info.is_direct) {
+    if info.is_unknown() && info.blocks_count == info.cached_count {
         return Vec::new();
     }
     if info.is_unknown() {
