@@ -11,6 +11,8 @@ const LINES: usize = 40;
 #[test]
 fn each_probe_answers_on_one_screen_and_its_record_is_drawn_by_every_face() {
     let place = Place::new();
+    // What reads what is there finds this.
+    place.write("data", &"x".repeat(8 << 20));
     for probe in assay_probes::PROBES.iter().filter(|probe| !matches!(probe.takes, Takes::Peer(_))) {
         let name = probe.name;
         let time: &[&str] = if probe.usual_time.is_some() { &["--time", "1s"] } else { &[] };
