@@ -53,7 +53,7 @@ probe_options! {
 /// The probe.
 pub const SPEC: ProbeSpec = ProbeSpec {
     about: "Show what a backup copy, a scan or a checkpoint does to commits and reads on this storage",
-    more: "This takes about three minutes. Five roles work on files in PATH past the page cache: a log writer (4 KiB writes, each with \
+    more: "This takes about three minutes. Five roles work on files in PATH, a directory, past the page cache: a log writer (4 KiB writes, each with \
            fdatasync), point reads (8 KiB), a scan (1 MiB), a checkpoint (bursts of 8 KiB writes with a sync) and a backup copy. Each works \
            alone and every two together, in short slices in an order by chance, several times. The result is a matrix: the p99 of each role \
            beside each other one, in multiples of alone, and whether that is more than noise. It removes its files at the end.",
@@ -65,9 +65,11 @@ pub const SPEC: ProbeSpec = ProbeSpec {
 };
 
 fn aim(request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
-    if request.place.exists() && !request.place.is_dir() {
+    if !request.place.is_dir() {
         let place = request.place.display();
-        return Err(EngineError::Unusable(format!("{place}: name a directory; interference makes several files")));
+        return Err(EngineError::Usage(format!(
+            "{place}: is not a directory; name one, since there are several files"
+        )));
     }
     let [least, most] = USUAL_BYTES;
     let usual = (BYTES_PER_S * request.time.as_secs()).clamp(least, most);

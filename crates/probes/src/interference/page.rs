@@ -102,7 +102,12 @@ fn moved(role: &str, per_s: &Figure) -> Option<[f64; 2]> {
 fn limit(record: &Record, info: &InterferenceInfo) -> Limit {
     let slower = info.slower();
     let Some(worst) = slower.first() else {
-        return Limit::unknown("no role slows another beyond noise");
+        let is_judged = info.pairs.iter().any(|pair| pair.verdict != UNKNOWN);
+        return Limit::unknown(if is_judged {
+            "no role slows another beyond noise"
+        } else {
+            "no pair could be judged"
+        });
     };
     let unknown = || Limit::unknown("the rates of the pair do not show what they share");
     let (Some(other), Some(mine)) = (info.other(worst), moved(&worst.role, &worst.beside_per_s)) else {

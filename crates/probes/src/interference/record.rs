@@ -28,8 +28,8 @@ pub(super) fn build(run: &RunData, readings: &InterferenceReadings) -> Record {
     let missing = missing(readings);
     if readings.is_stopped {
         let left = if missing.is_empty() { String::new() } else { format!("; missing: {}", missing.join(", ")) };
-        let slices = many(slices(readings) as u64, "slice");
-        run.verdict = Verdict::Incomplete(format!("stopped on request after {slices}{left}"));
+        let planned = many(u64::from(readings.rounds) * combinations().len() as u64, "slice");
+        run.verdict = Verdict::Incomplete(format!("stopped on request after {} of {planned}{left}", slices(readings)));
     }
     let mut info = InterferenceInfo {
         directory: readings.directory.clone(),

@@ -199,7 +199,7 @@ fn too_few_operations_have_a_p90_by_its_name_or_no_figure_and_a_stop_names_the_m
         .retain(|reading| [LOG, READS, BACKUP].contains(&reading.role) && reading.beside != Some(CHECKPOINT));
     let record = build(&RunData::default(), &stopped);
     let why = record.run.verdict_reasons.join("");
-    assert!(why.contains("missing: scan alone, checkpoint alone, "), "{why}");
+    assert!(why.contains(" of 120 slices; missing: scan alone, checkpoint alone, "), "{why}");
     assert!(why.contains("log writer beside checkpoint"), "{why}");
     assert!(KIND.headline(&record).verdict.contains("commits 6.1 x slower"));
     let is_said =
