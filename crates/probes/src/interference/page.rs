@@ -1,6 +1,6 @@
 //! What is shown of interference: the answer, the report and the heat map.
 
-use super::info::{InterferenceInfo, NOISE, PairRow, RoleRow, UNKNOWN};
+use super::info::{InterferenceInfo, NOISE, PairRow, UNKNOWN};
 use super::role::{ROLES, Role};
 use assay_measure::chart::{Axis, Chart, Drawn, Heat, Rows};
 use assay_measure::facts::{IoCap, io_caps};
@@ -115,22 +115,21 @@ fn limit(record: &Record, info: &InterferenceInfo) -> Limit {
     };
     let Some(theirs) = moved(&other.role, &other.beside_per_s) else { return unknown() };
     let both = [mine[0] + theirs[0], mine[1] + theirs[1]];
-    if let Some(cap) = io_caps(&record.host.facts).find(|cap| cap.disk == info.disk && is_at(cap, both)) {
-        let evidence = format!(
-            "Together the {} and the {} {} {} MB/s, at the limit of {}.",
-            worst.role,
-            worst.beside,
-            if cap.kind.starts_with("read") { "read" } else { "wrote" },
-            short(moved_by(&cap, both) / 1e6),
-            cap.by
-        );
+    let alone = |name: &str| moved(name, &info.alone(name)?.alone_per_s);
+    let caps = || io_caps(&record.host.facts).filter(|cap| cap.disk == info.disk);
+    let other_alone = alone(&worst.beside).unwrap_or_default();
+    if let Some(cap) = caps().find(|cap| is_at(cap, other_alone) || is_at(cap, both)) {
+        let (who, bytes) = if is_at(&cap, other_alone) {
+            (format!("Alone, the {}", worst.beside), other_alone)
+        } else {
+            (format!("Together the {} and the {}", worst.role, worst.beside), both)
+        };
+        let moves = if cap.kind.starts_with("read") { "read" } else { "wrote" };
+        let evidence = format!("{who} {moves} {} MB/s, at the limit of {}.", short(counted(&cap, bytes) / 1e6), cap.by);
         return Limit::new("the limit of a control group", evidence);
     }
-    let alone = |name: &str| {
-        let row: &RoleRow = info.alone(name)?;
-        Some((name.to_owned(), moved(name, &row.alone_per_s)?.iter().sum::<f64>()))
-    };
-    let most = [alone(&worst.role), alone(&worst.beside)].into_iter().flatten().max_by(|a, b| a.1.total_cmp(&b.1));
+    let sum = |name: &String| Some((name.clone(), alone(name)?.iter().sum::<f64>()));
+    let most = [&worst.role, &worst.beside].into_iter().filter_map(sum).max_by(|a, b| a.1.total_cmp(&b.1));
     let both: f64 = both.iter().sum();
     match most {
         Some((name, most)) if both <= most * (1.0 + SAME_PART) => Limit::new(
@@ -148,13 +147,13 @@ fn limit(record: &Record, info: &InterferenceInfo) -> Limit {
 }
 
 /// Whether so many bytes read and written a second are at a limit of bytes.
-fn is_at(cap: &IoCap<'_>, both: [f64; 2]) -> bool {
-    cap.kind.ends_with("bytes") && moved_by(cap, both) >= cap.per_s * (1.0 - SAME_PART)
+fn is_at(cap: &IoCap<'_>, bytes: [f64; 2]) -> bool {
+    cap.kind.ends_with("bytes") && counted(cap, bytes) >= cap.per_s * (1.0 - SAME_PART)
 }
 
 /// Of what is read and written, what a limit counts.
-fn moved_by(cap: &IoCap<'_>, both: [f64; 2]) -> f64 {
-    if cap.kind.starts_with("read") { both[0] } else { both[1] }
+fn counted(cap: &IoCap<'_>, [read, written]: [f64; 2]) -> f64 {
+    if cap.kind.starts_with("read") { read } else { written }
 }
 
 /// The whole report.
