@@ -7,8 +7,6 @@ mod printed_figures;
 mod time;
 
 #[cfg(test)]
-mod agreement;
-#[cfg(test)]
 mod tests;
 
 use crate::charts;

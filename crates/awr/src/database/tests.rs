@@ -1,3 +1,5 @@
+mod agreement;
+
 use assay_measure::kind::{Finding, HeadlineLine};
 use assay_measure::record::metric::find;
 use assay_measure::record::{EventRow, Record, WaitClassRow};
@@ -58,7 +60,7 @@ fn after_an_invalid_run_comes_the_check_of_its_data() {
     assert_eq!(commands(&record), ["assay run --target temp:mariadb"]);
 }
 
-pub(super) fn wait(name: &str, class: &str, db_time_pct: f64) -> EventRow {
+fn wait(name: &str, class: &str, db_time_pct: f64) -> EventRow {
     EventRow {
         name: name.to_owned(),
         class: class.to_owned(),

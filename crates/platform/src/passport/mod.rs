@@ -1,6 +1,7 @@
 //! A passport: what a box did in some rounds of short tests, kept in one file; and whether another box, or this one at another
 //! time, does the same.
 
+mod info;
 mod judge;
 mod page;
 pub mod record;

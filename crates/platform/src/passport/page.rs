@@ -1,6 +1,6 @@
 //! What is shown of a passport and of an acceptance.
 
-use super::record::{BETTER, PassportInfo, PassportRow, UNKNOWN, WORSE};
+use super::info::{BETTER, PassportInfo, PassportRow, UNKNOWN, WORSE};
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::plain::shell_word;
 use assay_measure::record::{Advice, Figure, Record};

@@ -1,6 +1,6 @@
 //! No sentence of an answer denies another sentence or what the run was: runs of every kind beside hosts of every kind.
 
-use super::tests::wait;
+use super::wait;
 use crate::record::series::steadiness;
 use assay_measure::cap;
 use assay_measure::record::{Figure, Record};
