@@ -11,8 +11,7 @@ use assay_measure::record::metric::find;
 use assay_measure::record::{EventRow, Figure, ImportInfo, OpRow, Record};
 use assay_measure::record::{Latency, steady};
 use assay_measure::steady::{EXCURSION_RATIO, SLOPE_RATIO};
-use assay_measure::units::short;
-use assay_measure::units::{fixed, thousands};
+use assay_measure::units::{fixed, short, thousands, with_unit};
 
 /// The headline of a workload.
 pub(crate) fn of(record: &Record) -> Headline {
@@ -216,13 +215,13 @@ fn p99(record: &Record) -> HeadlineLine {
     let op = Latency::of(&all).us_p99;
     let average =
         metric("read_us_avg").value().zip(of_reads(record)).map_or_else(String::new, |(average, (event, pct))| {
-            let (average, slow) = (short(average), slow_reads(event));
+            let (average, slow) = (with_unit(average, "us"), slow_reads(event));
             let who = if pct >= NEARLY_ALL_PCT {
                 "reads".to_owned()
             } else {
                 format!("{} ({} % of the waits for reads)", event.name, short(pct))
             };
-            format!("; {who} took {average} us on average, {slow}")
+            format!("; {who} took {average} on average, {slow}")
         });
     let of_read = metric("read_us_p99");
     let mut told = vec![HeadlineFigure::new(&op, from), HeadlineFigure::new(&of_read, "us per single read (engine)")];

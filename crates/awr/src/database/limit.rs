@@ -223,10 +223,7 @@ fn largest(record: &Record, is_it: impl Fn(&EventRow) -> bool) -> Option<&EventR
 fn told(event: &EventRow) -> String {
     // Waits that began before the window are counted whole in it, so that long ones can come to more than the time there was.
     let pct = event.db_time_pct.value().unwrap_or(0.0).min(100.0);
-    let each = event.us_avg.value().map_or_else(String::new, |us| {
-        let (factor, unit) = readable(us, "us");
-        format!(", {} {unit} each on average", short(us / factor))
-    });
+    let each = event.us_avg.value().map_or_else(String::new, |us| format!(", {} each on average", time(us)));
     format!("{} is {} % of the sessions' time{each}.", event.name, fixed(pct, 0))
 }
 
@@ -294,8 +291,14 @@ fn in_device(record: &Record) -> String {
         Some((engine, device))
     });
     known.map_or_else(String::new, |(engine, device)| {
-        format!(" The device itself took {} us of {} us.", short(device), short(engine))
+        format!(" The device itself took {} of {}.", time(device), time(engine))
     })
+}
+
+/// In the unit that reads best.
+fn time(us: f64) -> String {
+    let (factor, unit) = readable(us, "us");
+    format!("{} {unit}", short(us / factor))
 }
 
 /// How much of what the sessions use the cache can hold, %, where that is less than all.

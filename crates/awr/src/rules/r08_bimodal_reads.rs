@@ -47,14 +47,14 @@ pub(super) fn judge(record: &Record) -> RuleResult {
     let slow_waits = 100.0 * slow as f64 / waits as f64;
     let fast_mean = time(0..valley) / (waits - slow) as f64;
     let text = format!(
-        "Read latency has two populations, around {} us and {} us: {}. The slow population is {} % of waits and {} % of the time; the fast one averages {} us. The average of all \
+        "Read latency has two populations, around {} and {}: {}. The slow population is {} % of waits and {} % of the time; the fast one averages {}. The average of all \
          reads describes neither.",
-        thousands(1 << low),
-        thousands(1 << high),
+        told(f64::from(1_u32 << low), "us", 0),
+        told(f64::from(1_u32 << high), "us", 0),
         cause(record),
         fixed(slow_waits, 1),
         fixed(slow_time, 0),
-        fixed(fast_mean, 0)
+        told(fast_mean, "us", 0)
     );
     let evidence = [("slow_waits_pct", slow_waits), ("slow_time_pct", slow_time), ("fast_us_avg", fast_mean)];
     fired(&RULE, slow_time, HEAVY_PCT / 2.0, text, &evidence)

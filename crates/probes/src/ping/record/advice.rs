@@ -5,8 +5,7 @@ use crate::rules;
 use assay_measure::cpu;
 use assay_measure::record::{Advice, Record};
 use assay_measure::rule::{Judges, Rule};
-use assay_measure::section::number;
-use assay_measure::units::{fixed, many};
+use assay_measure::units::{fixed, many, told};
 use std::ops::Range;
 
 /// The rules with what judges them, in the order in which findings are read.
@@ -96,8 +95,7 @@ fn late(record: &Record, info: &PingInfo) -> Option<Advice> {
     if rate_not_kept(record, info).is_some() {
         return None;
     }
-    let text =
-        format!("One request in a hundred was sent more than {} us after it was due.", number(&info.late_us_p99, 0));
+    let text = format!("One request in a hundred was sent more than {} after it was due.", told(late_us, "us", 0));
     Some(LATE.explain(false, text, &[("late_us_p99", late_us)]))
 }
 

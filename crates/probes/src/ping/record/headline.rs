@@ -5,7 +5,7 @@ use assay_measure::cpu;
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, beside, rerun_command};
 use assay_measure::record::{Figure, Latency, Record};
 use assay_measure::section::number;
-use assay_measure::units::fixed;
+use assay_measure::units::{fixed, told};
 
 fn words(title: &'static str, text: String) -> HeadlineLine {
     HeadlineLine::of(title, Vec::new(), &text)
@@ -21,7 +21,7 @@ pub(super) fn method(info: &PingInfo) -> String {
     }
 }
 
-fn told(latency: &Latency) -> Vec<HeadlineFigure> {
+fn figures(latency: &Latency) -> Vec<HeadlineFigure> {
     let all = [(&latency.us_p50, "us median"), (&latency.us_p99, "us p99"), (&latency.us_max, "us at most")];
     all.into_iter().map(|(figure, unit)| HeadlineFigure::new(figure, unit)).collect()
 }
@@ -33,10 +33,10 @@ pub(super) fn of(record: &Record, info: &PingInfo) -> Headline {
         0.0 => "each after the previous reply".to_owned(),
         rate => format!("{} per second on schedule", fixed(rate, if rate < 10.0 { 1 } else { 0 })),
     };
-    let mut rows = vec![HeadlineLine::of("Round trip", told(&info.service), none)];
-    rows.push(HeadlineLine::of("Since due", told(&info.response), none));
+    let mut rows = vec![HeadlineLine::of("Round trip", figures(&info.service), none)];
+    rows.push(HeadlineLine::of("Since due", figures(&info.response), none));
     if !info.server.hist_ns.is_empty() {
-        rows.push(HeadlineLine::of("Without server", told(&info.network), none));
+        rows.push(HeadlineLine::of("Without server", figures(&info.network), none));
     }
     rows.extend(info.loaded.as_ref().map(|loaded| under_load(info, loaded)));
     rows.push(words(
@@ -73,7 +73,7 @@ pub(super) fn of(record: &Record, info: &PingInfo) -> Headline {
 
 /// What a stream beside them does to the requests.
 fn under_load(info: &PingInfo, loaded: &LoadedInfo) -> HeadlineLine {
-    let mut told = told(&loaded.service);
+    let mut told = figures(&loaded.service);
     if let Some(bits_per_s) = loaded.stream_bits_per_s.value() {
         told.push(HeadlineFigure::new(&Figure::decimal(bits_per_s / 1e6), "Mbit/s beside it"));
     }
@@ -96,10 +96,10 @@ fn limit(record: &Record, info: &PingInfo) -> Limit {
         (Some(whole), Some(server)) if server > whole / 2.0 => Limit::new(
             "the server, which takes most of a round trip",
             format!(
-                "It holds a request for {} us of {} us; the network and both kernels take {} us.",
-                fixed(server, 0),
-                fixed(whole, 0),
-                number(&info.network.us_p50, 0)
+                "It holds a request for {} of {}; the network and both kernels take {}.",
+                told(server, "us", 0),
+                told(whole, "us", 0),
+                info.network.us_p50.value().map_or_else(|| "n/a".to_owned(), |us| told(us, "us", 0))
             ),
         ),
         (Some(whole), _) => Limit::new(

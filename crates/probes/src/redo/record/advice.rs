@@ -6,7 +6,7 @@ use crate::rules;
 use assay_measure::record::{Advice, Record};
 use assay_measure::rule::{Judges, Rule};
 use assay_measure::section::number;
-use assay_measure::units::{fixed, many, thousands};
+use assay_measure::units::{fixed, many, thousands, told};
 use assay_measure::{cap, cpu};
 
 /// The rules with what judges them, in the order in which findings are read.
@@ -173,8 +173,8 @@ fn session(_: &Record, info: &RedoInfo) -> Option<Advice> {
     }
     let us = info.commit.us_avg.value().filter(|us| *us > 0.0)?;
     let text = format!(
-        "A commit that waits for the standby takes at least {} us: one session makes at most {} commits/s.",
-        fixed(us, 0),
+        "A commit that waits for the standby takes at least {}: one session makes at most {} commits/s.",
+        told(us, "us", 0),
         thousands((1e6 / us) as u64)
     );
     Some(SESSION.advise(false, text, &[("commit_us_avg", us)]))
@@ -206,10 +206,10 @@ fn sums(_: &Record, info: &RedoInfo) -> Option<Advice> {
     let both = info.standbys.first()?.total.us_avg.value()?;
     let off = both / (disk + network) - 1.0;
     let text = format!(
-        "The disk alone takes {} us, the network alone {} us, both together {} us ({} % {} than their sum).",
-        fixed(disk, 0),
-        fixed(network, 0),
-        fixed(both, 0),
+        "The disk alone takes {}, the network alone {}, both together {} ({} % {} than their sum).",
+        told(disk, "us", 0),
+        told(network, "us", 0),
+        told(both, "us", 0),
         fixed(100.0 * off.abs(), 0),
         if off >= 0.0 { "more" } else { "less" }
     );

@@ -6,7 +6,7 @@ use assay_measure::record::metric::{Better, Group, lower, plain};
 use assay_measure::record::{Advice, Figure, Metric, Record};
 use assay_measure::rule::Rule;
 use assay_measure::section::{Column, Sections, left, number, right, wrapped};
-use assay_measure::units::{fixed, size, thousands};
+use assay_measure::units::{fixed, size, thousands, told};
 
 /// Part of a link that redo may fill: Oracle's rule of thumb for redo transport (bandwidth = redo rate / 0.7).
 const LINK_FILL: f64 = 0.7;
@@ -312,9 +312,9 @@ impl Verdict {
             ("verdict", self.word().to_owned()),
         ];
         if info.mode != "async" {
-            let us = |figure| number(figure, 0);
+            let us = |figure: &Figure| figure.value().map_or_else(|| number(figure, 0), |us| told(us, "us", 0));
             let (avg, p99) = (us(&info.commit.us_avg), us(&info.commit.us_p99));
-            let what = format!("{avg} us on average, {p99} us p99");
+            let what = format!("{avg} on average, {p99} p99");
             pairs.push(("added to a commit", what));
         }
         pairs

@@ -3,7 +3,7 @@
 use super::info::{RedoInfo, StandbyInfo};
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, beside, rerun_command};
 use assay_measure::record::{Figure, Record};
-use assay_measure::units::{fixed, size, thousands};
+use assay_measure::units::{fixed, size, thousands, told};
 use assay_measure::{cap, cpu};
 
 /// The headline of a test.
@@ -194,18 +194,18 @@ fn limit(record: &Record, info: &RedoInfo) -> Limit {
     let (queue, apply) = (mean(&standby.queue.us_avg), mean(&standby.apply.us_avg));
     let (pack, unpack) = (mean(&standby.pack.us_avg), mean(&standby.unpack.us_avg));
     let packing = if super::demand::is_packed(info) {
-        format!("{} in compression here, {} in decompression there, ", fixed(pack, 0), fixed(unpack, 0))
+        format!("{} in compression here, {} in decompression there, ", told(pack, "us", 0), told(unpack, "us", 0))
     } else {
         String::new()
     };
     let evidence = format!(
-        "Of {} us a message spends {packing}{} in the network, {} at the standby's disk, {} in its apply and {} waiting \
+        "Of {} a message spends {packing}{} in the network, {} at the standby's disk, {} in its apply and {} waiting \
          there for a CPU or its own work.",
-        fixed(total, 0),
-        fixed(network, 0),
-        fixed(disk, 0),
-        fixed(apply, 0),
-        fixed(queue, 0)
+        told(total, "us", 0),
+        told(network, "us", 0),
+        told(disk, "us", 0),
+        told(apply, "us", 0),
+        told(queue, "us", 0)
     );
     let asked = info.asked_per_s.value();
     if let Some(rate) = asked.or(info.asked_commits_per_s.value())
@@ -272,7 +272,7 @@ fn slowest(info: &RedoInfo) -> Limit {
         return Limit::unknown("no standby was left");
     };
     let all: Vec<String> =
-        info.standbys.iter().map(|one| format!("{} {} us", one.name, fixed(mean(&one.total.us_avg), 0))).collect();
+        info.standbys.iter().map(|one| format!("{} {}", one.name, told(mean(&one.total.us_avg), "us", 0))).collect();
     let evidence = format!("On average a message takes: {}.", all.join(", "));
     match info.rule.as_str() {
         "all" => Limit::new(format!("the slowest standby, {}", slowest.name), evidence),
