@@ -31,6 +31,7 @@ mod prefetch;
 mod ring;
 mod safety;
 pub mod socket;
+mod tearing;
 mod thread;
 mod words;
 
@@ -51,6 +52,7 @@ pub use pool::{Exclusive, Lease, Pool, PoolOptions, Shared, Version};
 pub use prefetch::prefetch;
 pub use ring::{Backend, Buffer, Completion, CompletionLease, FileCounters, Ring, RingCounters, RingOptions, Waker};
 pub use safety::{DeviceClaim, UsedFiles, check_device_unused, check_writable_target, claim_device, device_signature};
+pub use tearing::{TearUnits, tear_units};
 pub use thread::{ThreadUsage, set_timer_slack};
 pub use words::Words;
 

@@ -13,6 +13,7 @@ mod scratch;
 
 pub mod clock;
 pub mod cpu;
+pub mod durability;
 pub mod first_touch;
 pub mod interference;
 pub mod memory;
@@ -29,6 +30,7 @@ pub const PROBES: &[assay_run::probe::ProbeSpec] = &[
     throttle::SPEC,
     first_touch::SPEC,
     interference::SPEC,
+    durability::SPEC,
     cpu::SPEC,
     memory::SPEC,
     topology::SPEC,

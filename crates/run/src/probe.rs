@@ -55,6 +55,22 @@ impl Request {
     }
 }
 
+/// What makes the other end of a probe ready.
+pub type Serve = fn(&Request) -> Result<Box<dyn Serving>, EngineError>;
+
+impl Takes {
+    /// What the word in the place of a request makes ready, if it asks for the other end.
+    #[must_use]
+    pub fn server(&self, place: &Path) -> Option<Serve> {
+        let (word, serve) = match self {
+            Self::Peer(serve) => (SERVER, *serve),
+            Self::PlaceOr(word, serve) => (*word, *serve),
+            Self::Place | Self::Nothing => return None,
+        };
+        (place.as_os_str() == word).then_some(serve)
+    }
+}
+
 /// What a probe measures against.
 #[derive(Clone, Copy, Debug)]
 pub enum Takes {
@@ -62,7 +78,9 @@ pub enum Takes {
     Place,
     /// Another host, so that its command takes that in place of a PATH, or the word [`SERVER`]: what makes ready to answer there. It
     /// refuses an address that cannot be bound, and words that a server does not have.
-    Peer(fn(&Request) -> Result<Box<dyn Serving>, EngineError>),
+    Peer(Serve),
+    /// A directory or file as [`Takes::Place`]; or this word in its place, which makes ready to answer as for [`Takes::Peer`].
+    PlaceOr(&'static str, Serve),
     /// This host.
     Nothing,
 }

@@ -201,6 +201,9 @@ impl Subcommand for ProbeCommand {
                 .args(match probe.takes {
                     Takes::Peer(_) => Some(peer()),
                     Takes::Place => Some(path(probe)),
+                    Takes::PlaceOr(word, _) => {
+                        Some(path(probe).help(format!("A directory; or the word {word}, to be one on this host")))
+                    }
                     Takes::Nothing => None,
                 })
                 .args(probe.usual_time.map(|usual| time(probe, usual)))

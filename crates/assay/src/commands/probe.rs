@@ -15,7 +15,7 @@ use assay_measure::units;
 use assay_report::formats::Format;
 use assay_run::engine::Line;
 use assay_run::host;
-use assay_run::probe::{LOGFILE, ProbeSpec, Request, SERVER, Serving, Steps, Takes};
+use assay_run::probe::{LOGFILE, ProbeSpec, Request, Serving, Steps, Takes};
 use assay_run::standstill::Standstill;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
@@ -35,9 +35,7 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     }
     let probe = registry::probe(name).expect("the command line comes from the registry");
     let request = Request { place: args.path.clone().unwrap_or_default(), time, words: args.words.clone() };
-    if let Takes::Peer(server) = probe.takes
-        && request.place.as_os_str() == SERVER
-    {
+    if let Some(server) = probe.takes.server(&request.place) {
         return serve(&*server(&request)?, args);
     }
     let aimed = (probe.aim)(&request)?;

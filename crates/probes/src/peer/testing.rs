@@ -34,7 +34,9 @@ impl Served {
         let watched = stop.clone();
         // What is boxed may not leave its thread: the server is made where it serves.
         let thread = std::thread::spawn(move || {
-            let Takes::Peer(server) = probe.takes else { panic!("{} has no server", probe.name) };
+            let (Takes::Peer(server) | Takes::PlaceOr(_, server)) = probe.takes else {
+                panic!("{} has no server", probe.name)
+            };
             let server = server(&request).expect("a server");
             server.serve(&watched, &|_| ()).expect("it ends well");
         });

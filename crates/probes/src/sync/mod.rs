@@ -26,6 +26,7 @@ use assay_run::probe::{Aimed, Measured, ProbeSpec, Request, Steps, Takes};
 use assay_run::stop::Stop;
 use plan::Step;
 use reading::{SyncMethod, SyncReading, SyncReadings};
+pub(crate) use record::{LEAST_US, PLATTER_US};
 pub(crate) use streams::stamp;
 
 use std::path::Path;

@@ -31,7 +31,7 @@ pub fn probe_suite_with(probe: &ProbeSpec, words: &[&str], dir: &Path) -> Vec<St
     match probe.takes {
         Takes::Peer(server) => with_its_server(probe, server, &words, dir, &mut found),
         Takes::Nothing => all(probe, dir, at, &mut found),
-        Takes::Place => {
+        Takes::Place | Takes::PlaceOr(..) => {
             all(probe, dir, at, &mut found);
             foreign_files_are_refused(probe, dir, &mut found);
         }

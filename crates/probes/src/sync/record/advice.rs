@@ -180,11 +180,11 @@ fn speed_changed(this: &Curve<'_>) -> Option<Advice> {
 
 /// No write has reached a medium and come back in less: the quickest drives with stable
 /// buffers need 7 to 10 us for a 4 KiB write.
-const LEAST_US: f64 = 5.0;
+pub(crate) const LEAST_US: f64 = 5.0;
 /// A flush of a volatile cache that adds less than this share of the write's own time did nothing.
 const LEAST_FLUSH_RATIO: f64 = 1.1;
 /// A platter of 15,000 revolutions a minute needs 2,000 us on average for its half turn.
-const PLATTER_US: f64 = 1000.0;
+pub(crate) const PLATTER_US: f64 = 1000.0;
 
 const SUSPICIOUSLY_FAST: Rule = Rule {
     id: "S1",

@@ -11,6 +11,7 @@ mod tests;
 
 use super::reading::{SyncMethod, SyncPart, SyncReading, SyncReadings};
 use crate::conditions::labelled;
+pub(crate) use advice::{LEAST_US, PLATTER_US};
 use assay_measure::cpu;
 use assay_measure::figures::of_layer;
 use assay_measure::kind::OwnKind;
