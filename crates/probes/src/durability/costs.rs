@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Bytes of the scratch file, the marker's block included.
 pub(super) const FILE_BYTES: u64 = 64 << 20;
 /// Rounds of all ways, one after the other: a device changes its mood for each of them.
-pub(super) const ROUNDS: usize = 4;
+pub(super) const ROUNDS: usize = 5;
 /// A log record of a small change, and a database page. Decided here.
 pub(super) const RECORD_BYTES: u64 = 256;
 pub(super) const PAGE_BYTES: u64 = 8192;
@@ -70,6 +70,8 @@ impl Way {
 pub(super) struct Cost {
     pub(super) latency: Histogram,
     pub(super) elapsed_ns: u64,
+    /// Writes per second of each round.
+    pub(super) rates: Vec<f64>,
 }
 
 /// Measures all ways in turn for about so long; as many as there was time for.
@@ -99,7 +101,7 @@ pub(super) fn measure(
         writer.sync_data().map_err(failed)?;
         let begun = clock.now_ns();
         let until = begun + (time / of as u32).as_nanos() as u64;
-        let mut now = begun;
+        let (mut now, before) = (begun, cost.latency.count());
         while now < until && !stop.requested() {
             if at + way.bytes() > FILE_BYTES {
                 at = MARKER_BYTES;
@@ -116,6 +118,7 @@ pub(super) fn measure(
             at += way.bytes();
         }
         cost.elapsed_ns += now - begun;
+        cost.rates.push((cost.latency.count() - before) as f64 * 1e9 / (now - begun).max(1) as f64);
     }
     Ok(costs)
 }

@@ -3,6 +3,7 @@
 use super::costs::PAGE_BYTES;
 use super::info::{Cut, DurabilityInfo, POWER};
 use super::verdict::{self, LYING, VOLATILE};
+use crate::rules::{of_one_host, one_host};
 use crate::sync::{LEAST_US, PLATTER_US};
 use assay_measure::record::{Advice, Record};
 use assay_measure::rule::{Judges, Rule};
@@ -12,11 +13,17 @@ use assay_measure::units::{fixed, many, size};
 pub(super) const RULES: &Judges<DurabilityInfo> = &[
     (MISSING, missing),
     (KEEPS_NOTHING, keeps_nothing),
+    (HERE, |_, info| one_host(&HERE, info.is_here)),
     (PLATTER, platter),
     (CACHED, cached),
     (TEARS, tears),
     (WHOLE, whole),
 ];
+
+const HERE: Rule = of_one_host(
+    "D7",
+    "A cut of this host takes the journal of the witness along: only a kill of the writer can be judged.",
+);
 
 const MISSING: Rule = Rule {
     id: "D1",

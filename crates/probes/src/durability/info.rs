@@ -27,7 +27,9 @@ pub(crate) struct DurabilityInfo {
     /// `yes`, `no`; empty where the device does not say.
     pub fua: String,
     pub rotates: String,
-    /// Median of a write of 4 KiB followed by `fdatasync`, us.
+    /// Whether the witness is this host, whose cut takes the journal along.
+    pub is_here: bool,
+    /// Median of a write followed by `fdatasync`, us: of 4 KiB, with a witness of a stamp of 8 KiB.
     #[metric("commit p50", Primary)]
     pub commit_us_p50: Figure,
     /// The same as an `O_DSYNC` write, and without any sync, us.
@@ -42,11 +44,14 @@ pub(crate) struct DurabilityInfo {
     pub extent_alignment_bytes: Figure,
     pub logical_block_bytes: Figure,
     pub physical_block_bytes: Figure,
-    /// Share of the commits per second that page images take, of one session and of many that share a sync, %.
-    #[metric("page images cost one session", Lower)]
+    /// Share of the commits per second that page images take, of one session and of many that share a sync, %, each with half its
+    /// 95 % interval; below 0 where the rounds scatter by more than that.
+    #[metric("page images cost one session", Lower, half_width = page_image_cost_half_width_pct)]
     pub page_image_cost_pct: Figure,
-    #[metric("page images cost sessions that share a sync", Lower)]
+    pub page_image_cost_half_width_pct: Figure,
+    #[metric("page images cost sessions that share a sync", Lower, half_width = page_image_shared_cost_half_width_pct)]
     pub page_image_shared_cost_pct: Figure,
+    pub page_image_shared_cost_half_width_pct: Figure,
     /// Power cuts and resets that were read back.
     #[metric("cuts read back", Higher)]
     pub cuts_count: Figure,

@@ -78,7 +78,10 @@ fn aim(request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
         (false, Some(link)) => Part::Stamps(link),
         (false, None) => Part::Costs,
     };
-    let facts = device_facts(place.path());
+    let facts = device_facts(&match part {
+        Part::Costs => place.path().to_path_buf(),
+        _ => stamps::path_in(place.directory()),
+    });
     let needed = match part {
         Part::Costs => costs::FILE_BYTES,
         Part::Stamps(_) if !stamps::path_in(place.directory()).exists() => stamps::FILE_BYTES,

@@ -12,7 +12,7 @@ probe_options! {
     pub(super) OPTIONS:
     WITNESS: "witness" ["HOST[:PORT]"], "Write stamps, each acknowledged by this witness before the next, for --time or until a cut";
     RESUME: "resume", "After a cut: read the stamps back and count what was lost, torn and reordered";
-    CUT: "cut" ["power|reset"], "With --resume: what the cut was [default: reset where this system restarted]";
+    CUT: "cut" ["power|reset|process"], "With --resume: what the end was [default: reset where this system restarted, after silence]";
     PATIENCE: "patience" ["DURATION"] = "10s", "How long the witness may be silent";
     PORT: "port" ["N"] = "5558", "Witness: port to listen on";
     BIND: "bind" ["ADDR"] = "127.0.0.1", "Witness: address to listen on; 0.0.0.0 for all addresses of this host";

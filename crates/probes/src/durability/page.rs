@@ -2,26 +2,30 @@
 
 use super::costs::{COMMIT, IMAGE, PAGE_BYTES, RECORD_BYTES};
 use super::findings::is_whole;
-use super::info::{DurabilityInfo, ORDERLY, POWER, PROCESS, RESET};
+use super::info::{CostRow, DurabilityInfo, ORDERLY, POWER, PROCESS, RESET};
 use super::verdict::UNKNOWN;
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::plain::shell_word;
 use assay_measure::record::{Figure, Record};
 use assay_measure::section::{Sections, common};
-use assay_measure::units::{many, size, thousands};
+use assay_measure::units::{fixed, many, size, thousands};
 use std::path::Path;
 
 /// The first things to know.
 pub(super) fn headline(record: &Record, info: &DurabilityInfo) -> Headline {
     Headline {
         tested: format!("Durability of the storage at {}{}.", info.path, with(info)),
-        verdict: format!("{}: {}", info.durability, info.because),
+        verdict: format!("{} ({})", info.durability, info.because),
         rows: vec![commit(info), announced(info), pages(info), images(info), stamps(info)]
             .into_iter()
             .flatten()
             .collect(),
-        steadiness: "n/a (short rounds of several ways to write, no window)".to_owned(),
-        limit: Limit::unknown("nothing was driven to its limit; assay sync does that"),
+        steadiness: match info.part.as_str() {
+            "costs" => "n/a (short rounds of several ways to write, no window)",
+            _ => "n/a (stamps are counted, not timed)",
+        }
+        .to_owned(),
+        limit: Limit::unknown("durability is no rate; assay sync says what limits commits"),
         next: next(info),
         rerun_command: rerun_command(record),
         ..Headline::default()
@@ -42,9 +46,10 @@ fn commit(info: &DurabilityInfo) -> Option<HeadlineLine> {
         return None;
     }
     if info.part == "stamps" {
-        let us = |figure: &Figure, what: &str| HeadlineFigure::new(figure, what);
-        let figures =
-            vec![us(&info.stamp.us_p50, "us p50 of an 8 KiB stamp + fdatasync"), us(&info.stamp.us_p99, "us p99")];
+        let figures = vec![
+            HeadlineFigure::new(&info.commit_us_p50, "us p50 (stamp of 8 KiB + fdatasync)"),
+            HeadlineFigure::new(&info.stamp.us_p99, "us p99"),
+        ];
         return Some(HeadlineLine::told("Commit", figures));
     }
     let figures = vec![
@@ -96,16 +101,27 @@ fn pages(info: &DurabilityInfo) -> Option<HeadlineLine> {
 
 fn images(info: &DurabilityInfo) -> Option<HeadlineLine> {
     let (without, with) = (info.cost(COMMIT)?, info.cost(IMAGE)?);
-    let rates = without.commits_per_s.value().zip(with.commits_per_s.value());
-    let rates = rates.map_or_else(String::new, |(without, with)| {
-        format!(" ({} to {} commits/s)", thousands(without as u64), thousands(with as u64))
-    });
-    let log = format!("; log per commit {RECORD_BYTES} to {} bytes", thousands(RECORD_BYTES + PAGE_BYTES));
-    let figures = vec![
-        HeadlineFigure::new(&info.page_image_cost_pct, &format!("% of one session's commits{rates}")),
-        HeadlineFigure::new(&info.page_image_shared_cost_pct, &format!("% where 32 share a sync{log}")),
-    ];
-    Some(HeadlineLine::told("Page images", figures))
+    let of = |pct: &Figure, half: &Figure| match (pct.value(), half.value()) {
+        (Some(pct), Some(half)) if pct - half > 0.0 => format!("{} +- {} %", fixed(pct, 0), fixed(half, 0)),
+        (Some(pct), Some(half)) => {
+            format!("at most {} % (not told apart from nothing)", fixed((pct + half).min(100.0), 0))
+        }
+        _ => "n/a (too little time)".to_owned(),
+    };
+    let rate =
+        |row: &CostRow| row.commits_per_s.value().map_or_else(|| "n/a".to_owned(), |rate| thousands(rate as u64));
+    Some(words(
+        "Page images",
+        format!(
+            "cost {} of one session's commits ({} to {} commits/s), {} where 32 share a sync; log per small commit {} to {} bytes",
+            of(&info.page_image_cost_pct, &info.page_image_cost_half_width_pct),
+            rate(without),
+            rate(with),
+            of(&info.page_image_shared_cost_pct, &info.page_image_shared_cost_half_width_pct),
+            RECORD_BYTES,
+            thousands(RECORD_BYTES + PAGE_BYTES)
+        ),
+    ))
 }
 
 fn stamps(info: &DurabilityInfo) -> Option<HeadlineLine> {
@@ -151,15 +167,15 @@ fn next(info: &DurabilityInfo) -> Vec<Next> {
     match info.part.as_str() {
         "costs" if info.durability == UNKNOWN => vec![
             Next::new("assay durability witness --bind 0.0.0.0", "on another host, HOST"),
-            Next::new(write, "here; then cut the power while it writes (or echo b > /proc/sysrq-trigger)"),
-            Next::new(back, "once it is up again; --cut reset after sysrq or a reset of the guest"),
+            Next::new(write, "here; cut it off"),
+            Next::new(back, "up again"),
         ],
         "costs" => {
             vec![Next::new(format!("assay sync {directory}"), "durable writes per second by method and streams")]
         }
-        "stamps" => vec![Next::new(write, "goes on; cut the power while it writes"), Next::new(back, "after a cut")],
+        "stamps" => vec![Next::new(write, "cut it off"), Next::new(back, "after a cut")],
         _ => vec![
-            Next::new(write, "the next cut: each one lowers the bound"),
+            Next::new(write, "cut again"),
             Next::new(format!("rm {}", shell_word(&info.path)), "when you have seen enough"),
         ],
     }

@@ -128,6 +128,15 @@ pub(super) fn judge(acknowledged: &[Stamp], last: u64, blocks: &[Held]) -> Cut {
     cut
 }
 
+/// The newest stamp of a file.
+pub(super) fn newest(blocks: &[Held]) -> Option<u64> {
+    let sequence = |held: &Held| match held {
+        Held::Whole(stamp) => Some(stamp.sequence),
+        _ => None,
+    };
+    blocks.iter().filter_map(sequence).max()
+}
+
 /// The first line and this make its first block.
 #[derive(Serialize, Deserialize)]
 struct About {

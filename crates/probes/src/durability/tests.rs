@@ -226,6 +226,17 @@ fn who_is_not_the_witness_of_this_file_is_told_and_nothing_is_touched() {
     fs::write(&journal, kept).unwrap();
     assert_eq!(both.back().unwrap().cuts.len(), 1);
     assert_eq!(fs::read(path_in(both.dir.path())).unwrap(), mine);
+    // A journal that was lost with the host that was cut.
+    let older = fs::read(&journal).unwrap();
+    both.stamps().unwrap();
+    let newer = fs::read(&journal).unwrap();
+    fs::write(&journal, &older).unwrap();
+    for result in [both.stamps(), both.back()] {
+        assert!(said(result).contains("its journal is older than the file"));
+    }
+    fs::write(&journal, newer).unwrap();
+    both.back().unwrap();
+    let mine = fs::read(path_in(both.dir.path())).unwrap();
     // A file that is not ours, and one of ours that is not whole.
     for foreign in [&b"theirs"[..], &mine[..BLOCK_BYTES]] {
         fs::write(path_in(both.dir.path()), foreign).unwrap();
@@ -283,7 +294,8 @@ fn what_an_end_was_follows_from_the_restart_and_the_witness_and_a_claim_against_
     let end = |ended, boot, said| writer::end(&known(ended), boot, said).map_err(|error| error.to_string());
     assert_eq!(end(IN_ORDER, "two", None), Ok(ORDERLY));
     assert_eq!(end(SILENT, "two", None), Ok(RESET));
-    assert_eq!(end(CLOSED, "two", None), Ok(PROCESS));
+    assert!(end(CLOSED, "two", None).unwrap_err().contains("say what the end was"));
+    assert_eq!(end(CLOSED, "two", Some(PROCESS)), Ok(PROCESS));
     assert_eq!(end(WRITING, "one", None), Ok(PROCESS));
     assert_eq!(end(CLOSED, "two", Some("power")), Ok("power"));
     assert!(end(SILENT, "one", Some("power")).unwrap_err().contains("has not restarted"));
@@ -306,7 +318,7 @@ fn readings(us: u64, cuts: &[Cut]) -> DurabilityReadings {
     facts.write_cache = Ok("write back".to_owned());
     let mut latency = Histogram::new();
     latency.record_n(us * 1000, 1000);
-    let cost = Cost { latency, elapsed_ns: us * 1_000_000 };
+    let cost = Cost { latency, elapsed_ns: us * 1_000_000, rates: vec![1e6 / us as f64; 5] };
     DurabilityReadings {
         path: "/data/assay-durability.stamps".to_owned(),
         part: "costs",
@@ -330,33 +342,33 @@ fn verdict_of(readings: &DurabilityReadings) -> String {
 #[test]
 fn nothing_is_durable_without_a_cut_and_each_cut_lowers_the_bound() {
     let told = |us, cuts: &[Cut]| verdict_of(&readings(us, cuts));
-    assert_eq!(told(500, &[]), "unknown: no cut seen");
-    assert_eq!(told(12, &[cut(PROCESS)]), "unknown: no cut seen, 1 kill of the writer lost nothing");
+    assert_eq!(told(500, &[]), "unknown (no cut seen)");
+    assert_eq!(told(12, &[cut(PROCESS)]), "unknown (no cut seen, 1 kill of the writer lost nothing)");
     let power = vec![cut("power"); 59];
     assert!(told(500, &power[..1]).starts_with(
-        "durable: nothing lost in 1 power cut; with 95 % confidence a cut loses something in at most 95 %"
+        "durable (nothing lost in 1 power cut; with 95 % confidence a cut loses something in at most 95 %"
     ));
-    assert!(told(500, &power).ends_with("in at most 5 % of cases"));
-    assert!(told(500, &[cut(RESET)]).starts_with("durable: across 1 reset only"));
+    assert!(told(500, &power).ends_with("in at most 5 % of cases)"));
+    assert!(told(500, &[cut(RESET)]).starts_with("durable (across 1 reset only"));
     let lossy = Cut { lost_count: 3, ..cut(PROCESS) };
     assert!(
         told(500, &[power[0].clone(), lossy.clone()])
-            .starts_with("lying: 3 acknowledged stamps missing after 1 of 2 ends")
+            .starts_with("lying (3 acknowledged stamps missing after 1 of 2 ends")
     );
     let memory = |cuts: &[Cut]| {
         let mut readings = readings(500, cuts);
         readings.facts.is_tmpfs = true;
         verdict_of(&readings)
     };
-    assert_eq!(memory(&[]), "volatile: the file lies in memory (tmpfs)");
-    assert!(memory(&[lossy]).starts_with("volatile: 3 acknowledged stamps missing"));
-    assert!(told(3, &[]).starts_with("volatile: a sync takes 3.0 us"));
+    assert_eq!(memory(&[]), "volatile (the file lies in memory, tmpfs)");
+    assert!(memory(&[lossy]).starts_with("volatile (3 acknowledged stamps missing"));
+    assert!(told(3, &[]).starts_with("volatile (a sync takes 3.0 us"));
     let rotates = |us, is_virtual| {
         let mut readings = DurabilityReadings { is_virtual, ..readings(us, &[]) };
         readings.facts.rotational = Ok(true);
         verdict_of(&readings)
     };
-    assert!(rotates(999, false).starts_with("lying: the device says that it rotates"));
+    assert!(rotates(999, false).starts_with("lying (the device says that it rotates"));
     assert!(rotates(1001, false).starts_with("unknown"));
     // A hypervisor may cache safely.
     assert!(rotates(999, true).starts_with("unknown"));
@@ -384,6 +396,9 @@ const CASES: &[Case] = &[
     }),
     ("D4", |fires| built(500, &[cut(RESET), cut(if fires { RESET } else { POWER })], |_| ())),
     ("D5", |fires| built(500, &[], atomic(if fires { 4096 } else { 8192 }))),
+    ("D7", |fires| {
+        built(500, &[], |readings| readings.stamped = Some(Stamped { is_here: fires, ..Stamped::default() }))
+    }),
     ("D6", |fires| built(500, &[cut("power")], atomic(if fires { 8192 } else { 4096 }))),
 ];
 

@@ -15,7 +15,7 @@ const IN_MEMORY: [&str; 2] = ["ram", "zram"];
 /// Why the storage keeps nothing by its own word.
 fn volatile(info: &DurabilityInfo) -> Option<String> {
     if info.is_memory {
-        Some("the file lies in memory (tmpfs)".to_owned())
+        Some("the file lies in memory, tmpfs".to_owned())
     } else if IN_MEMORY.iter().any(|name| info.disk.starts_with(name)) {
         Some(format!("the device {} is in memory", info.disk))
     } else if info.is_without_barriers {

@@ -1,8 +1,11 @@
 //! The writer's side: stamps that the witness acknowledges one by one, and what a cut left of them.
 
 use super::info::{Cut, ORDERLY, POWER, PROCESS, RESET};
-use super::stamps::{BLOCK_BYTES, BLOCKS, Stamp, StampFile, fill, judge, offset_of, path_in, position_of};
+use super::stamps::{
+    BLOCK_BYTES, BLOCKS, Held, Stamp, StampFile, fill, judge, newest, offset_of, path_in, position_of,
+};
 use super::witness::{Asked, IN_ORDER, Known, READ_BACK, SERVICE, SILENT, STAMP_BYTES, bytes_of, stamp_of};
+use crate::dial;
 use crate::peer::frame::PARAMETERS_MAX;
 use crate::peer::hello::greet;
 use crate::peer::line::{Line, PeerError};
@@ -31,6 +34,8 @@ pub(super) struct Link {
 pub(super) struct Stamped {
     pub(super) path: String,
     pub(super) is_direct: bool,
+    /// The witness is this host.
+    pub(super) is_here: bool,
     pub(super) count: u64,
     /// Write and sync of each.
     pub(super) latency: Histogram,
@@ -38,6 +43,20 @@ pub(super) struct Stamped {
     pub(super) cuts: Vec<Cut>,
     /// Why it ended early; empty where it did not.
     pub(super) failed: String,
+}
+
+/// What each block holds, of which no stamp is one that the witness does not know.
+fn read(file: &StampFile, known: &Known) -> Result<Vec<Held>, EngineError> {
+    let held = file.read()?;
+    match newest(&held).filter(|newest| *newest > known.last + 1) {
+        None => Ok(held),
+        Some(newest) => Err(EngineError::Unusable(format!(
+            "{}: the file has stamp {newest}, and this witness knows of {} only: its journal is older than the file. Was the witness on \
+             the host that was cut?",
+            file.path.display(),
+            known.last
+        ))),
+    }
 }
 
 /// Since when this system runs, as the kernel names it.
@@ -87,7 +106,7 @@ impl Link {
             .map_or_else(|| (u128::from(random_u64()) << 64) | u128::from(random_u64()), |file| file.session);
         let (mut line, known) = self.open(session, (found.is_none(), false), stop)?;
         let file = match found {
-            Some(file) => file,
+            Some(file) => read(&file, &known).map(|_| file)?,
             None => StampFile::create(directory, session, &|| !stop.requested())?,
         };
         let mut writer = file.writer()?;
@@ -95,6 +114,7 @@ impl Link {
         let mut done = Stamped {
             path: file.path.display().to_string(),
             is_direct: writer.is_direct(),
+            is_here: is_here(&line),
             cuts: known.cuts.clone(),
             ..Stamped::default()
         };
@@ -147,8 +167,9 @@ impl Link {
             )));
         };
         let (mut line, known) = self.open(file.session, (false, true), stop)?;
-        let mut done =
-            Stamped { path: file.path.display().to_string(), cuts: known.cuts.clone(), ..Stamped::default() };
+        let path = file.path.display().to_string();
+        let mut done = Stamped { path, is_here: is_here(&line), cuts: known.cuts.clone(), ..Stamped::default() };
+        let held = read(&file, &known)?;
         if known.ended == READ_BACK || known.ended.is_empty() {
             return Ok(done);
         }
@@ -157,7 +178,6 @@ impl Link {
         let mut stamps = vec![0; BLOCKS as usize * STAMP_BYTES];
         line.read(&mut stamps, "in the journal").map_err(of_peer)?;
         let acknowledged: Vec<Stamp> = stamps.chunks_exact(STAMP_BYTES).map(stamp_of).collect();
-        let held = file.read()?;
         let cut = judge(&acknowledged, known.last, &held);
         let cut =
             Cut { end: end.to_owned(), at: jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M:%S").to_string(), ..cut };
@@ -181,12 +201,22 @@ pub(super) fn end(known: &Known, boot: &str, said: Option<&'static str>) -> Resu
         None if known.ended == IN_ORDER => Ok(ORDERLY),
         // A process that was killed closes its connection; a system that is cut falls silent.
         None if restarted && known.ended == SILENT => Ok(RESET),
+        None if restarted => Err(EngineError::Usage(
+            "this system has restarted, but the witness does not know what came first: say what the end was, --cut power, --cut reset, or \
+             --cut process if the writer was killed before"
+                .to_owned(),
+        )),
         None => Ok(PROCESS),
     }
 }
 
 /// The words of `--cut`.
-pub(super) const CUTS: [(&str, Option<&str>); 2] = [(POWER, Some(POWER)), (RESET, Some(RESET))];
+pub(super) const CUTS: [(&str, Option<&str>); 3] =
+    [(POWER, Some(POWER)), (RESET, Some(RESET)), (PROCESS, Some(PROCESS))];
+
+fn is_here(line: &Line) -> bool {
+    line.stream().peer_addr().is_ok_and(dial::is_here)
+}
 
 /// Sends a stamp and waits until the witness has it.
 fn exchange(line: &mut Line, stamp: Stamp) -> Result<(), PeerError> {
