@@ -3,7 +3,7 @@
 use crate::finished::Finished;
 use crate::goals::{Goals, Limits};
 use crate::info::NeedRow;
-use crate::plan::{CLOCK, COLD, COMMITS, CPU, MEMORY, READS, ROUND_TRIPS, STREAMS, TOGETHER, WRITES};
+use crate::plan::{CLOCK, COLD, COMMITS, CPU, DURABILITY, MEMORY, READS, ROUND_TRIPS, STREAMS, TOGETHER, WRITES};
 use crate::{class, facts};
 use assay_measure::record::Figure;
 use assay_measure::units::six;
@@ -60,6 +60,14 @@ pub(crate) const NEEDS: &[Need] = &[
         "etcd's documentation: 99 % of the flushes in less than 10 ms",
     ),
     need("commits_per_s", "1/s", COMMITS, Value::Class(class::commits), [1000.0, 100.0], HERE),
+    need(
+        "page_images_pct",
+        "%",
+        DURABILITY,
+        Value::Metric("page_image_shared_cost_pct", ""),
+        [75.0, 95.0],
+        "decided here: an image is 33 times a small log record of 256 bytes",
+    ),
     need(
         "read_us_p99",
         "us",

@@ -70,6 +70,7 @@ pub(crate) const COLD: &str = "cold";
 pub(crate) const WRITES: &str = "writes";
 pub(crate) const TOGETHER: &str = "together";
 pub(crate) const COMMITS: &str = "commits";
+pub(crate) const DURABILITY: &str = "durability";
 pub(crate) const CLOCK: &str = "clock";
 pub(crate) const MEMORY: &str = "memory";
 pub(crate) const CPU: &str = "cpu";
@@ -97,6 +98,13 @@ pub fn tests(plan: Plan, file: &Path, file_bytes: u64, has_peer: bool) -> Vec<Te
             ..test(COLD, "first-touch", "blocks that are slow at their first read", Against::Place, long(20, 300))
         },
         test(COMMITS, "sync", "durable writes, the cost of a commit", Against::Place, long(40, 480)),
+        test(
+            DURABILITY,
+            "durability",
+            "what the device announces, what page images cost",
+            Against::Place,
+            long(10, 60),
+        ),
         test(CAPS, "throttle", "caps and bursts of reads, bytes and commits", Against::Place, long(60, 900)),
         io(READS, "random reads of 8 KiB at rising depth", long(6, 120), &depths),
         io(

@@ -11,6 +11,7 @@ mod cost;
 mod cpu;
 mod data;
 mod devices;
+mod durability;
 mod examples;
 mod frozen;
 mod help;
