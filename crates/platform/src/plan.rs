@@ -90,14 +90,14 @@ pub fn tests(plan: Plan, file: &Path, file_bytes: u64, has_peer: bool) -> Vec<Te
     let stream = |name: &str, rw| Job { name: name.to_owned(), rw, block: "1m", depth: 8 };
     let mut tests = vec![
         test(CLOCK, "clock", "what reading the clock costs", Against::Host, long(5, 30)),
-        test(MEMORY, "memory", "memory bandwidth and latency", Against::Host, long(30, 300)),
-        test(CPU, "cpu", "the computations of a database", Against::Host, long(40, 480)),
+        test(MEMORY, "memory", "memory bandwidth and latency", Against::Host, long(20, 300)),
+        test(CPU, "cpu", "the computations of a database", Against::Host, long(30, 480)),
         Test {
             // Before anything is written there: what assay writes is warm.
             words: vec!["unreadable-is-unknown".to_owned()],
-            ..test(COLD, "first-touch", "blocks that are slow at their first read", Against::Place, long(20, 300))
+            ..test(COLD, "first-touch", "blocks that are slow at their first read", Against::Place, long(15, 300))
         },
-        test(COMMITS, "sync", "durable writes, the cost of a commit", Against::Place, long(40, 480)),
+        test(COMMITS, "sync", "durable writes, the cost of a commit", Against::Place, long(35, 480)),
         test(
             DURABILITY,
             "durability",
