@@ -331,6 +331,10 @@ if [ "$long" = yes ]; then
     mkdir "$places/accept"
     (cd "$places/accept" && bash "$PROJECT/tests/e2e/long/accept.sh") || [ $? = 77 ]
 
+    begin "disks that lie"
+    mkdir "$places/lying"
+    (cd "$places/lying" && bash "$PROJECT/tests/e2e/long/lying-disk.sh") || [ $? = 77 ]
+
     begin "200 kills"
     ASSAY_KILLS=200 cargo test --locked --workspace --test kill
 

@@ -243,6 +243,6 @@ fn session_of(head: &[u8]) -> Option<u128> {
     (about.blocks == BLOCKS).then(|| u128::from_str_radix(&about.session, 16).ok()).flatten()
 }
 
-fn cannot(what: &str, path: &Path, source: io::Error) -> EngineError {
+pub(super) fn cannot(what: &str, path: &Path, source: io::Error) -> EngineError {
     EngineError::Io { what: format!("cannot {what} {}", path.display()), source }
 }

@@ -2,7 +2,7 @@
 
 use super::info::{Cut, ORDERLY, POWER, PROCESS, RESET};
 use super::stamps::{
-    BLOCK_BYTES, BLOCKS, Held, Stamp, StampFile, fill, judge, newest, offset_of, path_in, position_of,
+    BLOCK_BYTES, BLOCKS, Held, Stamp, StampFile, cannot, fill, judge, newest, offset_of, path_in, position_of,
 };
 use super::witness::{Asked, IN_ORDER, Known, READ_BACK, SERVICE, SILENT, STAMP_BYTES, bytes_of, stamp_of};
 use crate::dial;
@@ -11,6 +11,7 @@ use crate::peer::hello::greet;
 use crate::peer::line::{Line, PeerError};
 use crate::peer::secret::Secret;
 use crate::scratch::failed;
+use assay_block::BlockError;
 use assay_measure::clock::Clock;
 use assay_measure::histogram::Histogram;
 use assay_run::engine::EngineError;
@@ -118,6 +119,10 @@ impl Link {
             cuts: known.cuts.clone(),
             ..Stamped::default()
         };
+        let of_disk = |error: BlockError| match error {
+            BlockError::Io { what, source, .. } => cannot(what, &file.path, source),
+            other => failed(other),
+        };
         let (begun, mut told) = (clock.now_ns(), 0);
         let seconds = time.as_secs().max(1) as usize;
         loop {
@@ -134,8 +139,8 @@ impl Link {
             let position = position_of(sequence, BLOCKS);
             let stamp = fill(writer.buffer(), session, sequence, position);
             let start = clock.now_ns();
-            writer.write(offset_of(position), BLOCK_BYTES, false).map_err(failed)?;
-            writer.sync_data().map_err(failed)?;
+            writer.write(offset_of(position), BLOCK_BYTES, false).map_err(of_disk)?;
+            writer.sync_data().map_err(of_disk)?;
             done.latency.record(clock.now_ns() - start);
             match exchange(&mut line, stamp) {
                 Ok(()) => done.count += 1,
