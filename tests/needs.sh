@@ -31,7 +31,8 @@ imports selenium || missing+=(python3-selenium)
 # Other code reads and recomputes what assay wrote: tests/e2e/other-readers.sh.
 imports prometheus_client || missing+=(python3-prometheus-client)
 imports "numpy, scipy.stats" || missing+=(python3-scipy)
-imports pip || missing+=(python3-pip)
+# The reader in Python is installed: tests/e2e/python-reader.sh.
+imports "setuptools, wheel, pip" || missing+=(python3-pip python3-setuptools python3-wheel)
 if [ -n "${ASSAY_SLOB_KIT:-}" ]; then
     want gawk gawk
     want bc bc
