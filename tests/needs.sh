@@ -43,7 +43,11 @@ compgen -G "/usr/lib/postgresql/*/bin/postgres" >/dev/null || missing+=(postgres
 want mariadbd mariadb-server-core
 want mariadb-install-db mariadb-server-core
 want my_print_defaults mariadb-client-core
-[ "$long" = no ] || want c++ g++
+if [ "$long" = yes ]; then
+    want c++ g++
+    want rpmbuild rpm
+    want cpio cpio
+fi
 
 as_root=no
 [ "$(id -u)" != 0 ] || as_root=yes

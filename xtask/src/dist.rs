@@ -1,7 +1,10 @@
-//! `cargo xtask dist`: what is handed on, made the same from the same commit: a tarball and a Debian package of the
-//! program with its manual and completions, and their checksums.
+//! `cargo xtask dist`: what is handed on, made the same from the same commit: a tarball, a Debian package and an rpm of the
+//! program with its manual and completions, an image where the program is static, and their checksums.
 //!
-//! Debian's own tools pack (`dpkg-deb`, `tar`, `gzip`, `objdump`); nothing is fetched but what cargo fetches.
+//! Debian's own tools pack (`dpkg-deb`, `rpmbuild`, `tar`, `gzip`, `objdump`); nothing is fetched but what cargo fetches.
+
+mod image;
+mod rpm;
 
 use crate::notices;
 use anyhow::{Context, Result, bail, ensure};
@@ -19,6 +22,15 @@ usage: cargo xtask dist [--target TRIPLE] [--binary FILE] [--to DIR]
   --to DIR          where to write [default: target/dist/packages/TRIPLE]";
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
+const SUMMARY: &str = "assays the platform a database will live on";
+/// The lines that packages describe it by.
+const ABOUT: [&str; 3] = [
+    "What it can do for a database, where it stops, why there, and how steady it is:",
+    "a database's I/O with no database installed (the SLOB method), the same on database",
+    "servers, durable writes, bare storage, CPUs, comparisons and reports.",
+];
+/// The other end of a probe as a service.
+const UNIT: &str = "assay-server@.service";
 /// The shells that look for completions in a place of the system, each with that place.
 const SHELLS: [(&str, &str); 3] = [
     ("bash", "usr/share/bash-completion/completions/assay"),
@@ -38,6 +50,22 @@ struct Asked {
     epoch: String,
 }
 
+/// What packages call a processor.
+struct Machine {
+    debian: &'static str,
+    rpm: &'static str,
+}
+
+impl Asked {
+    fn machine(&self) -> Result<Machine> {
+        match self.triple.split('-').next() {
+            Some("x86_64") => Ok(Machine { debian: "amd64", rpm: "x86_64" }),
+            Some("aarch64") => Ok(Machine { debian: "arm64", rpm: "aarch64" }),
+            _ => bail!("{}: what packages call it is not known here", self.triple),
+        }
+    }
+}
+
 /// Builds, packs and writes checksums.
 ///
 /// # Errors
@@ -55,7 +83,19 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<()> {
     }
     let tree = stage.join("deb");
     lay(&asked, &binary, &tree)?;
-    let packed = [tarball(&asked, &tree)?, deb(&asked, &binary, &tree)?];
+    let libraries = needs(&output(Command::new("objdump").arg("-p").arg(&binary))?)?;
+    let mut packed = vec![tarball(&asked, &tree)?];
+    if Command::new("rpmbuild").arg("--version").output().is_ok() {
+        packed.push(rpm::rpm(&asked, &stage, &tree)?);
+    } else {
+        println!("no rpm: there is no rpmbuild (package rpm)");
+    }
+    if libraries.is_empty() {
+        packed.push(image::image(&asked, &stage, &tree)?);
+    } else {
+        println!("no image: one from scratch needs a static program (--target x86_64-unknown-linux-musl)");
+    }
+    packed.push(deb(&asked, &libraries, &tree)?);
     let sums = output(Command::new("sha256sum").args(&packed).current_dir(&asked.to))?;
     fs::write(asked.to.join("SHA256SUMS"), sums)?;
     fs::remove_dir_all(&stage)?;
@@ -140,6 +180,8 @@ fn lay(asked: &Asked, binary: &Path, tree: &Path) -> Result<()> {
     for (from, to) in [("README.md", "README.md"), ("docs/examples/assay.toml", "examples/assay.toml")] {
         put(&format!("{doc}/{to}"), &fs::read(asked.root.join(from)).context(from)?)?;
     }
+    let unit = asked.root.join("xtask/packaging").join(UNIT);
+    put(&format!("usr/lib/systemd/system/{UNIT}"), &fs::read(&unit).with_context(|| unit.display().to_string())?)?;
     let changes = put(&format!("{doc}/changelog"), &fs::read(asked.root.join("CHANGELOG.md"))?)?;
     let mit = fs::read_to_string(asked.root.join("LICENSE-MIT"))?;
     put(&format!("{doc}/copyright"), copyright(&mit).as_bytes())?;
@@ -166,18 +208,15 @@ fn copyright(mit: &str) -> String {
 fn tarball(asked: &Asked, tree: &Path) -> Result<String> {
     let name = format!("assay-{VERSION}-{}", asked.triple);
     let plain = asked.to.join(format!("{name}.tar"));
-    let mut tar = Command::new("tar");
-    tar.args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--format=gnu"])
-        .arg(format!("--mtime=@{}", asked.epoch))
-        .arg("--mode=u=rwX,go=rX")
+    let mut tar = packer(asked, "--create", &plain);
+    tar.args(["--owner=0", "--group=0", "--mode=u=rwX,go=rX"])
         .args([
             "--transform=s,^usr/share/bash-completion/.*,completions/assay.bash,",
             "--transform=s,^usr/.*/vendor.completions[^/]*,completions,",
         ])
         .args(["--transform=s,^usr/share/man/man1,man,", "--transform=s,^usr/.*/,,"])
         .arg(format!("--transform=s,^,{name}/,"))
-        .arg("-cf")
-        .args([plain.as_os_str(), "-C".as_ref(), tree.as_os_str()])
+        .args(["-C".as_ref(), tree.as_os_str()])
         .args(["usr/bin/assay", "usr/share/man/man1"])
         .args(["usr/share/doc/assay/examples/assay.toml", "usr/share/doc/assay/third-party.gz"])
         .args(SHELLS.map(|(_, place)| place))
@@ -188,26 +227,30 @@ fn tarball(asked: &Asked, tree: &Path) -> Result<String> {
     Ok(format!("{name}.tar.gz"))
 }
 
-fn deb(asked: &Asked, binary: &Path, tree: &Path) -> Result<String> {
-    let architecture = match asked.triple.split('-').next() {
-        Some("x86_64") => "amd64",
-        Some("aarch64") => "arm64",
-        _ => bail!("{}: what Debian calls it is not known here", asked.triple),
-    };
+/// `tar` that writes the same of the same files; the operation is `--create` or `--append`.
+fn packer(asked: &Asked, operation: &str, to: &Path) -> Command {
+    let mut tar = Command::new("tar");
+    tar.args([operation, "--sort=name", "--numeric-owner", "--format=gnu"]);
+    tar.arg(format!("--mtime=@{}", asked.epoch)).arg("--file").arg(to);
+    tar
+}
+
+/// The description, each line behind a mark.
+fn about(mark: &str) -> String {
+    ABOUT.map(|line| format!("{mark}{line}\n")).concat()
+}
+
+fn deb(asked: &Asked, needs: &[String], tree: &Path) -> Result<String> {
+    let architecture = asked.machine()?.debian;
     let kib = output(Command::new("du").args(["-sk", "--apparent-size"]).arg(tree))?;
     let kib = kib.split_whitespace().next().unwrap_or("0").to_owned();
-    let needs = match needs(&output(Command::new("objdump").arg("-p").arg(binary))?)? {
-        needs if needs.is_empty() => String::new(),
-        needs => format!("Depends: {}\n", needs.join(", ")),
-    };
+    let needs = if needs.is_empty() { String::new() } else { format!("Depends: {}\n", needs.join(", ")) };
     let control = format!(
         "Package: assay\nVersion: {VERSION}\nArchitecture: {architecture}\n\
          Maintainer: The assay authors <assay@assay.invalid>\nInstalled-Size: {kib}\n{needs}\
          Section: database\nPriority: optional\n\
-         Description: assays the platform a database will live on\n \
-         What it can do for a database, where it stops, why there, and how steady it is:\n \
-         a database's I/O with no database installed (the SLOB method), the same on\n \
-         PostgreSQL, durable writes, bare storage, CPUs, comparisons and reports.\n"
+         Description: {SUMMARY}\n{}",
+        about(" ")
     );
     let place = tree.join("DEBIAN");
     fs::create_dir(&place)?;

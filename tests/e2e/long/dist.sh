@@ -2,7 +2,7 @@
 # What is handed on: built as for a release and of its size, the packages hold what belongs and nothing else, and what is
 # unpacked from them works.
 source "$PROJECT/tests/e2e/lib.sh"
-for tool in dpkg-deb dpkg objdump gzip; do
+for tool in dpkg-deb dpkg rpmbuild rpm objdump gzip; do
     command -v "$tool" >/dev/null || skip "no $tool"
 done
 export SOURCE_DATE_EPOCH=1700000000
@@ -31,6 +31,7 @@ fi
 sed -E 's/assay-[a-z-]+\.1\.gz/assay-COMMAND.1.gz/' laid.txt | uniq >shape.txt
 cat >wanted.txt <<'EOF'
 -rwxr-xr-x usr/bin/assay
+-rw-r--r-- usr/lib/systemd/system/assay-server@.service
 -rw-r--r-- usr/share/bash-completion/completions/assay
 -rw-r--r-- usr/share/doc/assay/README.md
 -rw-r--r-- usr/share/doc/assay/changelog.gz
@@ -45,6 +46,38 @@ EOF
 diff wanted.txt shape.txt || fail "the package holds something else"
 expect 0 dpkg-deb --field "${deb[0]}" Depends
 has out.txt "libc6 (>= 2."
+
+echo "- the rpm, installed into a root of its own, holds the same files"
+rpm=(packages/assay-*.rpm)
+if [ "$(id -u)" = 0 ]; then
+    # The root has no libc here either.
+    expect 0 rpm --root="$PWD/rpm-root" --nodeps --install "$PWD/${rpm[0]}"
+    expect 0 rpm --root="$PWD/rpm-root" --verify --nodeps assay
+else
+    echo "  (unpacked only: no right to install)"
+    mkdir rpm-root
+    rpm2cpio "${rpm[0]}" | (cd rpm-root && cpio --extract --make-directories --quiet)
+fi
+# Systems with rpm look for zsh's completions elsewhere.
+mv rpm-root/usr/share/zsh/site-functions rpm-root/usr/share/zsh/vendor-completions
+diff -r root/usr rpm-root/usr || fail "the rpm holds something else"
+expect 0 rpm --query --package --requires "${rpm[0]}"
+has out.txt "libc.so.6(GLIBC_2."
+
+echo "- the servers of probes as services"
+unit=root/usr/lib/systemd/system/assay-server@.service
+for server in net ping redo; do
+    "$root/usr/bin/assay" "$server" --help >out.txt
+    has out.txt "assay $server server"
+done
+if command -v systemd-analyze >/dev/null; then
+    cp "$unit" assay-server@net.service
+    systemd-analyze security --no-pager --offline=true "$PWD/assay-server@net.service" >out.txt
+    exposure=$(sed -nE 's/.*Overall exposure level.*: ([0-9.]+) .*/\1/p' out.txt)
+    awk "BEGIN { exit !($exposure <= 3) }" || fail "exposure $exposure, more than 3"
+else
+    echo "  (no systemd-analyze: how exposed they are is not judged)"
+fi
 
 echo "- packed again it is the same, byte for byte"
 program=$root/usr/bin/assay
