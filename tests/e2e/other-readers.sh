@@ -91,13 +91,20 @@ cat out.txt
 
 echo "- the metrics of a run"
 expect 0 "$ASSAY" run "${SMALL[@]}" -s 1 --time 3s --warmup 0 --set UPDATE_PCT=30 --label 'a "b" \c' -o run
-for face in metrics-csv openmetrics; do
+for face in metrics-csv openmetrics prometheus; do
     expect 0 "$ASSAY" report run --format "$face"
     cp out.txt "$face.txt"
 done
+if command -v promtool >/dev/null; then
+    code=0
+    promtool check metrics <prometheus.txt >lint.txt 2>&1 || code=$?
+    # 3: it reads all, and would have chosen other names.
+    case $code in 0 | 3) ;; *) cat lint.txt; fail "promtool refuses the text for node_exporter" ;; esac
+fi
 with_modules prometheus_client || skip "no parser of OpenMetrics (package python3-prometheus-client)"
 "$python" - <<'PY' || fail "a parser of the format refuses it"
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse
+from prometheus_client.parser import text_string_to_metric_families as parse_classic
 import csv, json
 record = json.load(open("run/record.json"))
 families = {f.name: f for f in parse(open("openmetrics.txt").read())}
@@ -109,6 +116,12 @@ waits = {e["name"]: e for e in record["instance"]["events"]}
 for sample in families["assay_event_wait_seconds"].samples:
     if sample.name.endswith("_count"):
         assert sample.value == waits[sample.labels["event"]]["count"] or sample.labels["actor"] == "background"
+def samples(found):
+    return {(s.name, tuple(sorted(s.labels.items()))): s.value for f in found for s in f.samples}
+classic, wanted = samples(parse_classic(open("prometheus.txt").read())), samples(families.values())
+end = [key for key in classic if key[0] == "assay_run_end_timestamp_seconds"]
+assert len(end) == 1 and abs(classic.pop(end[0]) - float(reads[0].timestamp)) < 1e-3, end
+assert classic == wanted, classic.keys() ^ wanted.keys()
 rows = list(csv.DictReader(open("metrics-csv.txt")))
 assert all(bool(r["value"]) != bool(r["reason"]) for r in rows), "a value or a reason, never both"
 print(len(families), "families,", len(rows), "rows: read back")

@@ -82,6 +82,7 @@ pub const FORMATS: &[Format] = &[
     csv::CSV,
     metrics_csv::METRICS_CSV,
     openmetrics::OPENMETRICS,
+    openmetrics::PROMETHEUS,
     summary::SUMMARY,
     tool::PGIO,
     tool::TOOL,

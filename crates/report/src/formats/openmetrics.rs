@@ -1,5 +1,6 @@
-//! A record as OpenMetrics text: what was counted as counters, what was timed as histograms, the rest as gauges, in
-//! seconds, bytes and ratios. (OpenMetrics 1.0, <https://prometheus.io/docs/specs/om/open_metrics_spec/>)
+//! A record for monitoring systems: what was counted as counters, what was timed as histograms, the rest as gauges, in
+//! seconds, bytes and ratios; as OpenMetrics 1.0 (<https://prometheus.io/docs/specs/om/open_metrics_spec/>) and as
+//! Prometheus' text format 0.0.4, which node_exporter's textfile collector reads.
 
 mod families;
 mod units;
@@ -16,13 +17,35 @@ pub(super) const OPENMETRICS: Format = Format {
     name: "openmetrics",
     help: "The summary for a monitoring system: OpenMetrics text, in seconds and bytes",
     media_type: "application/openmetrics-text",
-    write: |input, out| Ok(out.write_all(summary(input.record()?).as_bytes())?),
+    write: |input, out| {
+        let record = input.record()?;
+        // Every sample is of the run's end.
+        let families = summary(record, seconds_since_1970(&record.interval.end));
+        Ok(out.write_all(families.openmetrics_text().as_bytes())?)
+    },
     ..PLAIN
 };
 
-/// The summary of a run, every sample at the run's end.
-fn summary(record: &Record) -> String {
-    let mut families = Families::new(common(record), seconds_since_1970(&record.interval.end));
+pub(super) const PROMETHEUS: Format = Format {
+    name: "prometheus",
+    help: "The same for node_exporter's textfile collector: Prometheus text without times",
+    media_type: "text/plain; version=0.0.4",
+    write: |input, out| {
+        let record = input.record()?;
+        let mut families = summary(record, None);
+        if let Some(end) = seconds_since_1970(&record.interval.end) {
+            let help = "End of the measured window, since 1970";
+            let meta = Meta::new("assay_run_end_timestamp_seconds", Kind::Gauge, "seconds", help);
+            families.put(&meta, &Labels::new(), end);
+        }
+        Ok(out.write_all(families.prometheus_text().as_bytes())?)
+    },
+    ..PLAIN
+};
+
+/// The summary of a run, every sample at one instant where there is one.
+fn summary(record: &Record, at_s: Option<f64>) -> Families {
+    let mut families = Families::new(common(record), at_s);
     about(record, &mut families);
     counters(record, &mut families);
     events(record, &mut families);
@@ -30,7 +53,7 @@ fn summary(record: &Record) -> String {
     requests(record, &mut families);
     host(record, &mut families);
     gauges(record, &mut families);
-    families.text()
+    families
 }
 
 /// The labels of every sample.

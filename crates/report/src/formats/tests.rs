@@ -3,7 +3,7 @@ mod price;
 use super::*;
 use assay_measure::record::Figure;
 use proptest::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn records() -> Vec<Record> {
     let probe = crate::storage_readings::readings();
@@ -77,6 +77,38 @@ fn no_name_stands_for_two_formats() {
 fn every_record_keeps_the_rules_of_the_format() {
     for record in records() {
         check(&summary(&record));
+    }
+}
+
+/// node_exporter's textfile collector refuses a file with a kind that it does not know, or with a time.
+#[test]
+fn the_text_of_prometheus_has_the_same_samples_without_kinds_and_times_of_openmetrics() {
+    for record in records() {
+        let text = openmetrics::PROMETHEUS.text(&Input::of(&[&record])).unwrap();
+        let mut samples = Vec::new();
+        let mut kinds = BTreeMap::new();
+        for line in text.lines() {
+            match line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) {
+                Some((name, kind)) => assert_eq!(kinds.insert(name, kind), None, "{name} stands twice"),
+                None if line.starts_with("# HELP ") => {}
+                None => {
+                    let (name, labels, rest) = parts(line);
+                    assert_eq!(rest.len(), 1, "a time: {line}");
+                    let of = ["_bucket", "_count", "_sum"].iter().find_map(|end| name.strip_suffix(end));
+                    let kind = of.and_then(|of| kinds.get(of)).or_else(|| kinds.get(name));
+                    assert!(kind.is_some_and(|kind| ["counter", "gauge", "histogram"].contains(kind)), "{line}");
+                    samples.push(format!("{name}{{{labels}}} {}", rest[0]));
+                }
+            }
+        }
+        samples.retain(|sample| !sample.starts_with("assay_run_end_timestamp_seconds{"));
+        let other = summary(&record);
+        let other = other.lines().filter(|line| !line.starts_with('#')).map(parts);
+        let other: Vec<String> = other.map(|(name, labels, rest)| format!("{name}{{{labels}}} {}", rest[0])).collect();
+        samples.sort_unstable();
+        let mut wanted = other;
+        wanted.sort_unstable();
+        assert_eq!(samples, wanted);
     }
 }
 

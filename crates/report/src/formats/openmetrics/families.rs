@@ -1,4 +1,4 @@
-//! Metric families of the OpenMetrics text format 1.0: grouped, escaped, each set of labels once.
+//! Metric families, as OpenMetrics 1.0 and as Prometheus' text format 0.0.4: grouped, escaped, each set of labels once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -15,6 +15,15 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// What the name of a sample ends in beyond that of its family.
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Counter => "_total",
+            Self::Info => "_info",
+            Self::Gauge | Self::Histogram => "",
+        }
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Gauge => "gauge",
@@ -95,11 +104,7 @@ impl Families {
         if !family.seen.insert(labels.clone()) {
             return;
         }
-        let ending = match meta.kind {
-            Kind::Counter => "_total",
-            Kind::Info => "_info",
-            Kind::Gauge | Kind::Histogram => "",
-        };
+        let ending = meta.kind.ending();
         family.lines.push_str(&format!("{name}{ending}{{{labels}}} {value}{stamp}\n"));
     }
 
@@ -127,13 +132,26 @@ impl Families {
         let _ = writeln!(family.lines, "{name}_sum{{{labels}}} {sum_s}{stamp}");
     }
 
-    pub(super) fn text(self) -> String {
+    /// Families that say something: one whose series has no figure at all does not.
+    fn told(self) -> impl Iterator<Item = (String, Family)> {
+        self.by_name.into_iter().filter(|(_, family)| !family.lines.is_empty())
+    }
+
+    /// A family is named as its samples are; there is no kind for facts, no unit and no end, and a quote in a help stays as it is.
+    pub(super) fn prometheus_text(self) -> String {
         let mut out = String::new();
-        for (name, family) in self.by_name {
-            // A family whose series has no figure at all says nothing.
-            if family.lines.is_empty() {
-                continue;
-            }
+        for (name, family) in self.told() {
+            let kind = if family.kind == Kind::Info { Kind::Gauge } else { family.kind };
+            let (name, kind) = (name + family.kind.ending(), kind.name());
+            let help = family.help.replace('\\', "\\\\").replace('\n', "\\n");
+            out.push_str(&format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{}", family.lines));
+        }
+        out
+    }
+
+    pub(super) fn openmetrics_text(self) -> String {
+        let mut out = String::new();
+        for (name, family) in self.told() {
             out.push_str(&format!("# TYPE {name} {}\n", family.kind.name()));
             if !family.unit.is_empty() {
                 out.push_str(&format!("# UNIT {name} {}\n", family.unit));
