@@ -8,7 +8,7 @@ use assay_measure::record::{Figure, Latency, Part};
 pub(crate) struct DurabilityInfo {
     /// The file: removed since, or the one of stamps, which stays.
     pub path: String,
-    /// `costs`, `stamps` or `read back`.
+    /// [`COSTS`], [`STAMPS`] or [`READ_BACK`].
     pub part: String,
     /// `durable`, `volatile`, `lying` or `unknown`.
     pub durability: String,
@@ -120,6 +120,10 @@ pub(crate) struct Cut {
     pub under_way: String,
 }
 
+/// Parts of the probe: what is measured without a witness, stamps written with one, and read back.
+pub(crate) const COSTS: &str = "costs";
+pub(crate) const STAMPS: &str = "stamps";
+pub(crate) const READ_BACK: &str = "read back";
 /// The power of the host went, as the user says.
 pub(crate) const POWER: &str = "power";
 /// This system restarted without an end: a reset, or whatever looks like one from inside.

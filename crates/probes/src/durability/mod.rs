@@ -29,6 +29,7 @@ use assay_run::engine::{EngineError, Line};
 use assay_run::probe::{Aimed, Measured, ProbeSpec, Request, Steps, Takes};
 use assay_run::stop::Stop;
 use costs::Cost;
+use info::{COSTS, READ_BACK, STAMPS};
 use std::fs::File;
 use std::time::Duration;
 use writer::{Link, Stamped};
@@ -160,14 +161,14 @@ impl Aim {
         let is_direct = scratch.is_direct();
         let costs = costs::measure(&scratch, self.time, stop, steps)?;
         scratch.remove()?;
-        Ok(DurabilityReadings { is_direct, units, costs, ..self.readings("costs") })
+        Ok(DurabilityReadings { is_direct, units, costs, ..self.readings(COSTS) })
     }
 
     fn stamped(&self, link: &Link, part: &'static str, stamped: Stamped) -> DurabilityReadings {
         let units = File::open(&stamped.path).map(|file| tear_units(&file, &self.facts)).ok();
         DurabilityReadings {
             path: stamped.path.clone(),
-            is_direct: stamped.is_direct || part == "read back",
+            is_direct: stamped.is_direct || part == READ_BACK,
             units,
             witness: link.name(),
             stamped: Some(stamped),
@@ -211,11 +212,11 @@ impl Aimed for Aim {
             Part::Costs => self.costs(stop, steps)?,
             Part::Stamps(link) => {
                 steps.step(0, self.time.as_secs().max(1) as usize, "the file of stamps");
-                self.stamped(link, "stamps", link.write(directory, self.time, stop, steps)?)
+                self.stamped(link, STAMPS, link.write(directory, self.time, stop, steps)?)
             }
             Part::ReadBack(link, cut) => {
                 steps.step(0, 1, "reading the stamps back");
-                self.stamped(link, "read back", link.read_back(directory, *cut, stop)?)
+                self.stamped(link, READ_BACK, link.read_back(directory, *cut, stop)?)
             }
         };
         readings.is_stopped = stop.requested();

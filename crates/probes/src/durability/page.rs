@@ -2,7 +2,7 @@
 
 use super::costs::{COMMIT, IMAGE, PAGE_BYTES, RECORD_BYTES};
 use super::findings::is_whole;
-use super::info::{CostRow, DurabilityInfo, ORDERLY, POWER, PROCESS, RESET};
+use super::info::{COSTS, CostRow, DurabilityInfo, ORDERLY, POWER, PROCESS, READ_BACK, RESET, STAMPS};
 use super::verdict::UNKNOWN;
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, rerun_command};
 use assay_measure::plain::shell_word;
@@ -16,12 +16,12 @@ pub(super) fn headline(record: &Record, info: &DurabilityInfo) -> Headline {
     Headline {
         tested: format!("Durability of the storage at {}{}.", info.path, with(info)),
         verdict: format!("{} ({})", info.durability, info.because),
-        rows: vec![commit(info), announced(info), pages(info), images(info), stamps(info)]
+        rows: vec![commit(info), announced(info), pages(info), images(info), stamps(info), how(info)]
             .into_iter()
             .flatten()
             .collect(),
         steadiness: match info.part.as_str() {
-            "costs" => "n/a (short rounds of several ways to write, no window)",
+            COSTS => "n/a (short rounds of several ways to write, no window)",
             _ => "n/a (stamps are counted, not timed)",
         }
         .to_owned(),
@@ -42,10 +42,10 @@ fn words(title: &'static str, text: String) -> HeadlineLine {
 }
 
 fn commit(info: &DurabilityInfo) -> Option<HeadlineLine> {
-    if info.part == "read back" {
+    if info.part == READ_BACK {
         return None;
     }
-    if info.part == "stamps" {
+    if info.part == STAMPS {
         let figures = vec![
             HeadlineFigure::new(&info.commit_us_p50, "us p50 (stamp of 8 KiB + fdatasync)"),
             HeadlineFigure::new(&info.stamp.us_p99, "us p99"),
@@ -150,12 +150,19 @@ fn stamps(info: &DurabilityInfo) -> Option<HeadlineLine> {
             sum(|cut| cut.reordered_count)
         )
     };
-    let now = if info.part == "stamps" {
+    let now = if info.part == STAMPS {
         format!("{} acknowledged now; ", thousands(info.stamps_count))
     } else {
         String::new()
     };
     Some(words("Stamps", format!("{now}{ends}{found}")))
+}
+
+/// How to cut.
+fn how(info: &DurabilityInfo) -> Option<HeadlineLine> {
+    const HOW: &str = "while stamps are written, cut the power of the host (--cut power), or reset it: echo b > /proc/sysrq-trigger, as root, \
+                       which tests less (--cut reset)";
+    (info.part == STAMPS || info.durability == UNKNOWN).then(|| words("A cut", HOW.to_owned()))
 }
 
 fn next(info: &DurabilityInfo) -> Vec<Next> {
@@ -165,15 +172,15 @@ fn next(info: &DurabilityInfo) -> Vec<Next> {
     let write = format!("assay durability {directory} --witness {host} --time 1h");
     let back = format!("assay durability {directory} --resume --witness {host} --cut power");
     match info.part.as_str() {
-        "costs" if info.durability == UNKNOWN => vec![
+        COSTS if info.durability == UNKNOWN => vec![
             Next::new("assay durability witness --bind 0.0.0.0", "on another host, HOST"),
             Next::new(write, "here; cut it off"),
             Next::new(back, "up again"),
         ],
-        "costs" => {
+        COSTS => {
             vec![Next::new(format!("assay sync {directory}"), "durable writes per second by method and streams")]
         }
-        "stamps" => vec![Next::new(write, "cut it off"), Next::new(back, "after a cut")],
+        STAMPS => vec![Next::new(write, "cut it off"), Next::new(back, "after a cut")],
         _ => vec![
             Next::new(write, "cut again"),
             Next::new(format!("rm {}", shell_word(&info.path)), "when you have seen enough"),
@@ -189,8 +196,8 @@ pub(super) fn render(record: &Record, info: &DurabilityInfo) -> Sections {
     common::advice(&mut page, record);
     page.heading("Verdict");
     page.wrapped("", &format!("{}: {}.", info.durability, info.because));
-    if info.part == "costs" {
-        page.table_of("Cost of a Commit", COSTS, &info.costs, "the probe was stopped before");
+    if info.part == COSTS {
+        page.table_of("Cost of a Commit", WAYS, &info.costs, "the probe was stopped before");
     }
     if !info.witness.is_empty() {
         page.table_of("Stamps Read Back", CUTS, &info.cuts, "nothing was read back yet");
@@ -200,7 +207,7 @@ pub(super) fn render(record: &Record, info: &DurabilityInfo) -> Sections {
     page
 }
 
-const COSTS: &str = "Each way in turn, in rounds, past the page cache. A small record is 256 bytes; a page image adds 8 KiB. A write is the \
+const WAYS: &str = "Each way in turn, in rounds, past the page cache. A small record is 256 bytes; a page image adds 8 KiB. A write is the \
                      log of its commits in whole blocks of 4 KiB. Databases write an image only at a page's first change after a checkpoint: this is \
                      the price right after one.";
 const CUTS: &str = "Power: the user says that the host lost it. Reset: this system restarted without an end. Process: the writer was \

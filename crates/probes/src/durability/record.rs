@@ -1,21 +1,24 @@
 //! The record of durability: its kind, and how its figures follow from what was found.
 
 use super::costs::{COMMIT, COMMITS, Cost, DSYNC, IMAGE, IMAGES, UNSYNCED, WAYS, Way};
-use super::info::{CostRow, Cut, DurabilityInfo};
+use super::info::{CostRow, Cut, DurabilityInfo, READ_BACK, STAMPS};
 use super::{DurabilityReadings, findings, page, verdict};
 use assay_block::TearUnits;
 use assay_measure::figures::of_layer;
 use assay_measure::kind::{Finding, OwnKind, TestConditions};
-use assay_measure::record::{Figure, Latency, Record};
+use assay_measure::record::{Figure, Latency, Metric, Record};
 use assay_measure::snapshot::{Fact, RunData, Verdict};
 use assay_measure::statistics::{half_width, mean};
 
 /// The kind of its records.
-pub(super) const KIND: OwnKind<DurabilityInfo> = OwnKind {
-    judges: findings::RULES,
-    conditions,
-    ..OwnKind::new(|info| of_layer("syscall", info), page::render, page::headline)
-};
+pub(super) const KIND: OwnKind<DurabilityInfo> =
+    OwnKind { judges: findings::RULES, conditions, ..OwnKind::new(metrics, page::render, page::headline) };
+
+/// Reading back measures no commit.
+fn metrics(info: &DurabilityInfo) -> Vec<Metric> {
+    let all = of_layer("syscall", info).into_iter();
+    all.filter(|metric| info.part != READ_BACK || !metric.key.ends_with("us_p50")).collect()
+}
 
 fn conditions(info: &DurabilityInfo) -> TestConditions {
     vec![("part", info.part.clone(), Finding::Forbids)]
@@ -76,7 +79,7 @@ fn info(readings: &DurabilityReadings) -> DurabilityInfo {
         write_cache: facts.write_cache.clone().unwrap_or_default(),
         fua: yes_no(&facts.fua).to_owned(),
         rotates: yes_no(&facts.rotational).to_owned(),
-        commit_us_p50: if readings.part == "stamps" { Latency::of(&stamped.latency).us_p50 } else { p50(COMMIT) },
+        commit_us_p50: if readings.part == STAMPS { Latency::of(&stamped.latency).us_p50 } else { p50(COMMIT) },
         dsync_us_p50: p50(DSYNC),
         unsynced_us_p50: p50(UNSYNCED),
         atomic_write_bytes: unit(announced),

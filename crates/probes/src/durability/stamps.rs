@@ -141,7 +141,6 @@ pub(super) fn newest(blocks: &[Held]) -> Option<u64> {
 #[derive(Serialize, Deserialize)]
 struct About {
     session: String,
-    blocks: u32,
 }
 
 /// The file of a session, which stays until the user removes it.
@@ -188,7 +187,7 @@ impl StampFile {
         let file = file.map_err(|error| cannot("create", &path, error))?;
         let made = Self { path, session, file };
         let filled = made.zeroes(goes_on).and_then(|()| {
-            let about = About { session: format!("{session:032x}"), blocks: BLOCKS };
+            let about = About { session: format!("{session:032x}") };
             let about = serde_json::to_string(&about).unwrap_or_default();
             // The head comes last: a file that is not whole has none.
             let written = made.file.write_all_at(format!("{FIRST_LINE}\n{about}\n").as_bytes(), 0);
@@ -240,7 +239,7 @@ fn session_of(head: &[u8]) -> Option<u128> {
     let mut lines = text.trim_end_matches('\0').lines();
     let about: About =
         (lines.next() == Some(FIRST_LINE)).then(|| lines.next())?.and_then(|l| serde_json::from_str(l).ok())?;
-    (about.blocks == BLOCKS).then(|| u128::from_str_radix(&about.session, 16).ok()).flatten()
+    u128::from_str_radix(&about.session, 16).ok()
 }
 
 pub(super) fn cannot(what: &str, path: &Path, source: io::Error) -> EngineError {

@@ -256,8 +256,7 @@ fn who_is_not_the_witness_of_this_file_is_told_and_nothing_is_touched() {
 fn client(both: &Both, session: &str) -> (Peer, Known) {
     let mut line = Peer::connect("127.0.0.1", both.witness.port, Duration::from_secs(60), &Stop::new()).unwrap();
     greet(&mut line, SERVICE, None).unwrap();
-    let asked =
-        witness::Asked { session: session.to_owned(), blocks: BLOCKS, is_new: true, ..witness::Asked::default() };
+    let asked = witness::Asked { session: session.to_owned(), is_new: true, ..witness::Asked::default() };
     line.tell(&asked, "in a test").unwrap();
     let known = line.hear(1 << 16, "in a test").unwrap();
     (line, known)
@@ -321,7 +320,7 @@ fn readings(us: u64, cuts: &[Cut]) -> DurabilityReadings {
     let cost = Cost { latency, elapsed_ns: us * 1_000_000, rates: vec![1e6 / us as f64; 5] };
     DurabilityReadings {
         path: "/data/assay-durability.stamps".to_owned(),
-        part: "costs",
+        part: COSTS,
         facts,
         is_direct: true,
         is_virtual: false,

@@ -28,7 +28,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::Duration;
 
-pub(super) const SERVICE: Service = Service { name: "witness", version: 1 };
+pub(super) const SERVICE: Service = Service { name: "witness", version: 1, started_by: "assay durability witness" };
 pub(super) const STAMP_BYTES: usize = 16;
 /// A writer that says nothing for so long is cut off: longer than a disk thinks about a flush.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -46,7 +46,6 @@ const BEGINNING: &str = "assay-witness-";
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Asked {
     pub(super) session: String,
-    pub(super) blocks: u32,
     /// Of the writer's system, as it is since it started.
     pub(super) boot: String,
     /// A session that begins: only that makes a journal.
@@ -109,7 +108,7 @@ impl Journal {
     /// Opens it, or makes one where a new session may be; otherwise says why not.
     fn open(directory: &Path, asked: &Asked) -> Result<Self, String> {
         let is_name = asked.session.len() == 32 && asked.session.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !is_name || asked.blocks != BLOCKS {
+        if !is_name {
             return Err("no such session can be".to_owned());
         }
         let path = directory.join(format!("{BEGINNING}{}{ENDING}", asked.session));

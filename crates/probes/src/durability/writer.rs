@@ -79,7 +79,7 @@ impl Link {
         stop: &Stop,
     ) -> Result<(Line, Known), EngineError> {
         let mut line = Line::connect(&self.host, self.port, self.patience, stop)?;
-        let asked = Asked { session: format!("{session:032x}"), blocks: BLOCKS, boot: boot(), is_new, reads_back };
+        let asked = Asked { session: format!("{session:032x}"), boot: boot(), is_new, reads_back };
         let mut talk = || {
             greet(&mut line, SERVICE, self.secret.as_ref())?;
             line.tell(&asked, "in the parameters")?;

@@ -22,7 +22,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 /// What both ends of `assay net` with a secret greet each other by.
-pub(super) const SERVICE: Service = Service { name: "net", version: 1 };
+pub(super) const SERVICE: Service = Service { name: "net", version: 1, started_by: "assay net server" };
 
 /// What the client has seen of a test.
 #[derive(Debug)]

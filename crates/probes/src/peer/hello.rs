@@ -28,6 +28,8 @@ pub(crate) struct Service {
     pub(crate) name: &'static str,
     /// Both ends have the same or do not talk.
     pub(crate) version: u16,
+    /// The command that starts it.
+    pub(crate) started_by: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +144,7 @@ fn refused(verdict: Option<Verdict>, service: Service, theirs: &Hello) -> PeerEr
     let name = service.name;
     PeerError::Refused(match verdict {
         Some(Verdict::WrongService) => {
-            format!("an assay server, but of {}; start `assay {name} server` there", theirs.service())
+            format!("an assay server, but of {}; start `{}` there", theirs.service(), service.started_by)
         }
         Some(Verdict::WrongVersion) => format!(
             "it uses version {} of the {name} protocol, this assay version {}; use the same assay on both hosts",
@@ -211,7 +213,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::time::Duration;
 
-    const SERVICE: Service = Service { name: "redo", version: 3 };
+    const SERVICE: Service = Service { name: "redo", version: 3, started_by: "assay redo server" };
 
     fn secret(text: &str) -> Secret {
         let file = tempfile::NamedTempFile::new().unwrap();

@@ -29,7 +29,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// What both ends greet each other by.
-pub(super) const SERVICE: Service = Service { name: "ping", version: 1 };
+pub(super) const SERVICE: Service = Service { name: "ping", version: 1, started_by: "assay ping server" };
 const MAGIC: &[u8; 8] = b"asECHO01";
 pub(super) const REQUEST_BYTES: usize = 32;
 pub(super) const REPLY_BYTES: usize = 48;

@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The service that both ends speak of.
-pub(crate) const SERVICE: Service = Service { name: "redo", version: 2 };
+pub(crate) const SERVICE: Service = Service { name: "redo", version: 2, started_by: "assay redo server" };
 
 pub(crate) const HEADER_BYTES: usize = 12;
 pub(crate) const ACK_BYTES: usize = 40;
