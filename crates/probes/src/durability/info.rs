@@ -58,7 +58,7 @@ pub(crate) struct DurabilityInfo {
     /// Acknowledged stamps that these and all other ends did not leave whole and in their place.
     #[metric("acknowledged stamps missing", Lower)]
     pub missing_count: Figure,
-    /// Upper 95 % bound on the chance that a cut loses something.
+    /// Upper 95 % bound on the chance that a cut of the power loses something; of resets where no power was cut.
     #[metric("chance of loss per cut, at most", Lower)]
     pub loss_per_cut_most_pct: Figure,
     /// The witness, as it was named; empty without.

@@ -1,7 +1,7 @@
 //! The record of durability: its kind, and how its figures follow from what was found.
 
 use super::costs::{COMMIT, COMMITS, Cost, DSYNC, IMAGE, IMAGES, UNSYNCED, WAYS, Way};
-use super::info::{CostRow, Cut, DurabilityInfo, READ_BACK, STAMPS};
+use super::info::{CostRow, Cut, DurabilityInfo, POWER, READ_BACK, STAMPS};
 use super::{DurabilityReadings, findings, page, verdict};
 use assay_block::TearUnits;
 use assay_measure::figures::of_layer;
@@ -68,6 +68,7 @@ fn info(readings: &DurabilityReadings) -> DurabilityInfo {
     let judged = |is: fn(&Cut) -> bool| cuts.iter().filter(|cut| is(cut)).count() as u64;
     let missing: u64 = cuts.iter().map(Cut::missing).sum();
     let cuts_count = judged(Cut::is_cut);
+    let power = judged(|cut| cut.end == POWER);
     let mut info = DurabilityInfo {
         path: readings.path.clone(),
         part: readings.part.to_owned(),
@@ -96,7 +97,8 @@ fn info(readings: &DurabilityReadings) -> DurabilityInfo {
         page_image_shared_cost_half_width_pct,
         cuts_count: Figure::Count(cuts_count),
         missing_count: if cuts.is_empty() { Figure::na(NO_CUT) } else { Figure::Count(missing) },
-        loss_per_cut_most_pct: match (cuts_count, missing) {
+        // Resets test less: they do not lower the bound of power cuts.
+        loss_per_cut_most_pct: match (if power > 0 { power } else { cuts_count }, missing) {
             (0, _) => Figure::na(NO_CUT),
             (cuts, 0) => Figure::decimal(verdict::most_pct(cuts)),
             _ => Figure::na("acknowledged stamps are missing"),

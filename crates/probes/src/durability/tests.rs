@@ -345,10 +345,16 @@ fn nothing_is_durable_without_a_cut_and_each_cut_lowers_the_bound() {
     assert_eq!(told(12, &[cut(PROCESS)]), "unknown (no cut seen, 1 kill of the writer lost nothing)");
     let power = vec![cut("power"); 59];
     assert!(told(500, &power[..1]).starts_with(
-        "durable (nothing lost in 1 power cut; with 95 % confidence a cut loses something in at most 95 %"
+        "durable (nothing lost in 1 power cut; with 95 % confidence a power cut loses something in at most 95 %"
     ));
     assert!(told(500, &power).ends_with("in at most 5 % of cases)"));
     assert!(told(500, &[cut(RESET)]).starts_with("durable (across 1 reset only"));
+    // Resets do not lower the bound of power cuts.
+    let both = told(500, &[power[0].clone(), cut(RESET), cut(RESET)]);
+    assert!(
+        both.contains("1 power cut and 2 resets; with 95 % confidence a power cut loses something in at most 95 %"),
+        "{both}"
+    );
     let lossy = Cut { lost_count: 3, ..cut(PROCESS) };
     assert!(
         told(500, &[power[0].clone(), lossy.clone()])

@@ -48,7 +48,8 @@ pub(super) fn of(info: &DurabilityInfo) -> (&'static str, String) {
     }
     let (power, resets) = (info.ends(POWER), info.ends(RESET));
     let most = info.loss_per_cut_most_pct.value().map_or_else(String::new, |pct| {
-        format!("; with 95 % confidence a cut loses something in at most {} % of cases", fixed(pct, 0))
+        let cut = if power > 0 { "power cut" } else { "reset" };
+        format!("; with 95 % confidence a {cut} loses something in at most {} % of cases", fixed(pct, 0))
     });
     if power > 0 {
         let resets = if resets > 0 { format!(" and {}", many(resets, "reset")) } else { String::new() };
