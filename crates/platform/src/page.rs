@@ -102,10 +102,16 @@ fn limit(info: &PlatformInfo) -> Limit {
     match worst(info) {
         Some(row) => Limit::new(
             format!("{}, the first need beyond a limit", row.need),
-            format!("{} (test {}; limits: {}).", row.told(), row.test, row.source),
+            format!("{} (test {}; limits: {}).{}", row.told(), row.test, row.source, why(info, &row.test)),
         ),
         None => Limit::unknown("no need is beyond its limits"),
     }
+}
+
+/// The dearest finding of a test, which may be why its need is beyond a limit.
+fn why(info: &PlatformInfo, test: &str) -> String {
+    let found = info.found.iter().find(|found| found.test == test && found.severity == "high");
+    found.map_or_else(String::new, |found| format!(" {}: {}", found.rule, found.text))
 }
 
 /// A longer test of what is short, and where a database's load stops.
