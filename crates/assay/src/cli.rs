@@ -19,6 +19,7 @@ use params::Flags;
 use std::path::PathBuf;
 
 mod compare;
+mod fit;
 pub(crate) mod format;
 mod orders;
 pub(crate) mod params;
@@ -29,6 +30,7 @@ mod probe;
 mod runs;
 
 pub(crate) use compare::CompareArgs;
+pub(crate) use fit::FitArgs;
 pub(crate) use orders::{OrdersArgs, OrdersCommand};
 pub(crate) use passport::{AcceptArgs, BoxArgs, PassportArgs};
 pub(crate) use platform::PlatformArgs;
@@ -112,6 +114,13 @@ pub(crate) enum Command {
     /// may explain it, or a figure is missing; 0: nothing is worse. A figure is worse where the rounds of both boxes are apart, and even the second
     /// best round here is behind the middle of the passport by 15 to 50 %, by figure.
     Accept(AcceptArgs),
+    /// Whether this box carries the database of a report, and with how much headroom
+    ///
+    /// From an AWR or Statspack report, or a run of assay, it derives the load (reads, writes, redo, commits per second, the latencies
+    /// that were had there), offers it to the storage of PATH as an open loop on the native target, and raises it (1, 1.5, 2, 3 ... x)
+    /// until it misses the rate or takes longer than there. The plan with every formula stands before anything is written; the data
+    /// set goes at the end. --plan-only says how many IOPS the load needs. Exit code 5: the box does not hold it.
+    Fit(FitArgs),
     /// The probes of the registry
     #[command(flatten)]
     Probe(ProbeCommand),

@@ -40,16 +40,17 @@ pub(crate) fn probes() -> impl Iterator<Item = &'static ProbeSpec> {
     assay_probes::PROBES.iter().chain([&assay_storage::SPEC])
 }
 
-/// The kinds of records: of workloads, of loads, of recovery, of sweeps, of platforms, and what the probes bring, which come last and so
+/// The kinds of records: of workloads, of loads, of recovery, of sweeps, of platforms and fits, and what the probes bring, which come last and so
 /// are asked first.
 pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
-    let above: [&dyn Kind; 6] = [
+    let above: [&dyn Kind; 7] = [
         &Orders,
         &load_test::KIND,
         &crash::KIND,
         &Sweep,
         assay_platform::record::KIND,
         assay_platform::passport::record::KIND,
+        assay_platform::fit::record::KIND,
     ];
     let of_probes = probes().map(|probe| probe.kind);
     [&[&SLOB as &dyn Kind], assay_awr::KINDS, &above].concat().into_iter().chain(of_probes).collect()

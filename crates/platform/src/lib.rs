@@ -8,6 +8,7 @@ mod class;
 mod facts;
 mod findings;
 mod finished;
+pub mod fit;
 pub mod goals;
 mod info;
 pub mod needs;

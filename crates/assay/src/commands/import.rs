@@ -64,6 +64,13 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
     if refused.is_empty() { Ok(Code::Good) } else { said(refused) }
 }
 
+/// The records that one report makes, kept nowhere.
+pub(super) fn imported(path: &Path) -> Result<Vec<Record>, Failure> {
+    let mut budget = Budget::of(&[path.to_path_buf()], host::memory::room())?;
+    let made = import_all(vec![source(path, &mut budget)?]).into_iter();
+    made.map(|one| one.result.map_err(|error| Failure::usage(error.to_string()))).collect()
+}
+
 /// Everything that was refused, as one failure.
 fn said(refused: Vec<Failure>) -> Result<Code, Failure> {
     let lines = refused.into_iter().flat_map(|failure| failure.lines);

@@ -5,6 +5,7 @@ mod config;
 mod cost;
 mod data;
 mod explain;
+mod fit;
 mod import;
 mod io;
 mod man;
@@ -41,6 +42,7 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::RecoveryLoad(args) => recovery::load(&args),
         Command::Orders(args) => orders::orders(args),
         Command::Platform(args) => platform::platform(&args),
+        Command::Fit(args) => fit::fit(&args),
         Command::Passport(args) => passport::passport(&args),
         Command::Accept(args) => passport::accept(&args),
         Command::Probe(command) => probe::probe(&command),

@@ -1,0 +1,30 @@
+//! `fit` at the command line.
+
+use super::ProbeArgs;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Clone, Debug, Args)]
+pub(crate) struct FitArgs {
+    /// AWR or Statspack reports, or runs of assay, of which the one with the peak is taken; last, a directory on the storage that
+    /// the database is to have [default: .]
+    #[arg(value_name = "REPORT... [PATH]", required = true)]
+    pub(crate) words: Vec<PathBuf>,
+    /// What the load needs, without offering it: no box is needed, and nothing is written but with -o
+    #[arg(long, conflicts_with_all = ["dry_run", "size", "time", "anyway"])]
+    pub(crate) plan_only: bool,
+    /// A price file as `assay cost` reads it: the cheapest shape that holds the load
+    #[arg(long, value_name = "FILE")]
+    pub(crate) prices: Option<PathBuf>,
+    /// Seconds of each step's window
+    #[arg(long, value_name = "TIME", default_value = "30s")]
+    pub(crate) time: String,
+    /// Bytes of the data that are read and written [default: 4G, less where there is no room]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) size: Option<String>,
+    /// Measure although other processes keep the host busy
+    #[arg(long)]
+    pub(crate) anyway: bool,
+    #[command(flatten)]
+    pub(crate) record: ProbeArgs,
+}

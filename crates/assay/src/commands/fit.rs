@@ -1,0 +1,294 @@
+//! `fit`: the load of a database's report, offered to this box until it misses it.
+
+use super::cost::read_prices;
+use super::import::imported;
+use super::platform::{busy, file_bytes, place_of, refuse_busy};
+use super::probe::{dry_run, stamped};
+use crate::cli::format::is_json;
+use crate::cli::{FitArgs, SettingArgs};
+use crate::configure::{self, Configured};
+use crate::exit::{Code, Failure};
+use crate::rundir::{self, RECORD, RunDir};
+use crate::{answer, perform, plan_text, progress, record, signals, stored, ui};
+use assay_measure::plain::shell_word;
+use assay_measure::record::Record;
+use assay_measure::snapshot::{RunData, SettingLine};
+use assay_measure::units;
+use assay_platform::fit::load::Load;
+use assay_platform::fit::offer::Offer;
+use assay_platform::fit::record::{Asked, Shape, Step, build, held, plan_rows, same_offer, steps_before};
+use assay_platform::fit::rise;
+use assay_report::cost;
+use assay_report::formats::Input;
+use assay_report::kinds;
+use assay_run::dataset::lines::text;
+use assay_run::engine::{DataSet, Line};
+use assay_run::stop::Stop;
+use std::path::{Path, PathBuf};
+
+/// The command's name, and the workload in its records.
+const NAME: &str = "fit";
+/// Data that are read and written where there is room.
+const USUAL_BYTES: u64 = 4 << 30;
+const NS_PER_S: u64 = 1_000_000_000;
+
+pub(super) fn fit(args: &FitArgs) -> Result<Code, Failure> {
+    let (reports, place) = words(args)?;
+    let step_s = seconds(&args.time)?;
+    let (loads, source) = loads(reports)?;
+    let shapes = args.prices.as_deref().map_or(Ok(Vec::new()), shapes)?;
+    let mut asked = Asked { loads, source, place: None, offer: None, step_s, shapes };
+    if args.plan_only {
+        asked.offer = Offer::of(asked.load(), USUAL_BYTES);
+        return plan_only(args, &asked);
+    }
+    let place = place_of(&place)?;
+    let missing = asked.load().missing();
+    if !missing.is_empty() {
+        return Err(Failure::usage(format!(
+            "{}: cannot be offered without {}; --plan-only says what it tells",
+            asked.load().name,
+            missing.join(", ")
+        )));
+    }
+    asked.offer = Offer::of(asked.load(), file_bytes(args.size.as_deref(), USUAL_BYTES, &place)?);
+    asked.place = Some(place);
+    offer(args, &asked)
+}
+
+/// The reports, and the directory: the last word where it is one that holds no record.
+fn words(args: &FitArgs) -> Result<(&[PathBuf], PathBuf), Failure> {
+    let all = args.words.as_slice();
+    match all.split_last() {
+        Some((last, before)) if !args.plan_only && last.is_dir() && !last.join(RECORD).exists() => {
+            if before.is_empty() {
+                return Err(Failure::usage(format!(
+                    "{}: is a directory without a record; name the report before it",
+                    last.display()
+                )));
+            }
+            Ok((before, last.clone()))
+        }
+        _ => Ok((all, ".".into())),
+    }
+}
+
+fn seconds(given: &str) -> Result<u64, Failure> {
+    let refused = |why: &str| Failure::usage(format!("--time {given}: {why}"));
+    let ns = units::parse_duration_ns(given).map_err(|error| refused(&error.to_string()))?;
+    match ns / NS_PER_S {
+        seconds if (5..=3600).contains(&seconds) => Ok(seconds),
+        _ => Err(refused("give 5s to 1h")),
+    }
+}
+
+/// The loads of all reports, and the record of the one with the peak.
+fn loads(reports: &[PathBuf]) -> Result<(Vec<Load>, Record), Failure> {
+    let (mut loads, mut sources, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    for report in reports {
+        let name = report.display().to_string();
+        for record in records(report)? {
+            match Load::of(&name, &record) {
+                Ok(load) => {
+                    loads.push(load);
+                    sources.push(record);
+                }
+                Err(why) => refused.push(format!("{name}: {why}")),
+            }
+        }
+    }
+    // One bad report among good ones is a slip too: it may be the peak.
+    if !refused.is_empty() {
+        return Err(Failure { code: Code::Usage, lines: refused });
+    }
+    let asked = Asked { loads, ..Asked::default() };
+    let at = asked.loads.iter().position(|load| load == asked.load()).unwrap_or_default();
+    Ok((asked.loads, sources.swap_remove(at)))
+}
+
+/// Of a run its record, of another tool's output what an import makes of it.
+fn records(report: &Path) -> Result<Vec<Record>, Failure> {
+    let below = report.join(RECORD);
+    if below.is_file() {
+        return stored::read(&below).map(|record| vec![record]);
+    }
+    if report.extension().is_some_and(|ending| ending == "json")
+        && let Ok(record) = stored::read(report)
+    {
+        return Ok(vec![record]);
+    }
+    if report.is_dir() {
+        return Err(super::runs::missing(report, || format!("{}: holds no record; name a report", report.display())));
+    }
+    imported(report)
+}
+
+fn shapes(path: &Path) -> Result<Vec<Shape>, Failure> {
+    let prices = read_prices(path)?;
+    let shape = |platform| {
+        let cost = cost::priced(&prices, platform);
+        Shape {
+            name: cost.platform,
+            month: cost.total_monthly,
+            currency: cost.currency,
+            ios_per_s: cost.provisioned_iops,
+            mb_per_s: cost.provisioned_mbps,
+        }
+    };
+    Ok(prices.platforms.iter().map(shape).collect())
+}
+
+/// The answer without a box.
+fn plan_only(args: &FitArgs, asked: &Asked) -> Result<Code, Failure> {
+    let id = rundir::new_id();
+    let run = labels(args, asked, id);
+    let whole = build(&run, asked, &[], false);
+    let Some(output) = &args.record.output else {
+        let records = [&whole];
+        let mut input = Input::of(&records);
+        input.context.screen = ui::screen();
+        ui::product(&answer::written(args.record.format, &input, Path::new("-"))?)?;
+        return Ok(Code::Good);
+    };
+    rundir::refuse_used(output)?;
+    let dir = RunDir::above(output)?;
+    record::write(&dir, &whole)?;
+    answer::product(&whole, args.record.format, dir.path())?;
+    ui::say(&format!("record: {}", dir.path().display()));
+    Ok(Code::Good)
+}
+
+fn labels(args: &FitArgs, asked: &Asked, id: String) -> RunData {
+    let setting = |name: &str, value: String| SettingLine { name: name.to_owned(), value, origin: "cli".to_owned() };
+    let mut settings: Vec<SettingLine> = asked.loads.iter().map(|load| setting("REPORT", load.name.clone())).collect();
+    settings.extend(asked.place.iter().map(|place| setting("PATH", place.display().to_string())));
+    settings.extend(asked.place.iter().map(|_| setting("TIME", args.time.clone())));
+    stamped(NAME, args.record.label.clone(), settings, id, jiff::Timestamp::now().to_string())
+}
+
+/// Offers the load, rising, to a data set of its own that goes at the end.
+fn offer(args: &FitArgs, asked: &Asked) -> Result<Code, Failure> {
+    let id = rundir::new_id();
+    let place = rundir::place(args.record.output.as_deref(), NAME, &id);
+    let before = steps_done(args.record.output.as_deref(), asked)?;
+    let configured = configured(asked, &id, 1.0)?;
+    let load = perform::plan_prepare(&configured)?;
+    perform::check_memory(&configured)?;
+    let rows = plan_rows(asked).into_iter().map(|(name, value)| text("plan", &name, value));
+    let lines: Vec<Line> = rows.chain(load.plan.iter().cloned()).collect();
+    if args.record.dry_run {
+        // A program reads the derivation as data.
+        return if is_json(args.record.format) { plan_only(args, asked) } else { dry_run(args.record.format, &lines) };
+    }
+    ui::say(&plan_text::lines(&lines));
+    let stop = signals::watch()?;
+    refuse_busy(args.anyway, busy(&stop))?;
+    let run = labels(args, asked, id.clone());
+    let dir = if before.is_empty() { RunDir::above(&place) } else { RunDir::claimed(&place) }?;
+    crate::html::share_in(&dir)?;
+    let data = perform::prepare(&configured, &load, &stop)?;
+    let mut rising = Rising { asked, id: &id, dir: &dir, data, stop: &stop, steps: before };
+    let ended = rising.all(&run);
+    let shown = configured.shown();
+    let gone = configured.life(&shown).destroy(&configured.settings);
+    let steps = rising.steps;
+    ended?;
+    let whole = build(&run, asked, &steps, stop.requested());
+    let written = record::write(&dir, &whole);
+    answer::product(&whole, args.record.format, dir.path())?;
+    written?;
+    gone?;
+    ui::say(&format!("fit: {}", dir.path().display()));
+    if stop.requested() {
+        let words: Vec<String> = args.words.iter().map(|word| shell_word(&word.display().to_string())).collect();
+        let dir = shell_word(&place.display().to_string());
+        ui::say(&format!("`assay fit {} -o {dir}` goes on with the steps that are left", words.join(" ")));
+        return Ok(Code::Interrupted);
+    }
+    Ok(if held(&whole) == Some(true) { Code::Good } else { Code::Regression })
+}
+
+/// The steps of an interrupted fit of the same load; none where the directory is new or empty.
+fn steps_done(output: Option<&Path>, asked: &Asked) -> Result<Vec<Step>, Failure> {
+    let Some(dir) = output.filter(|dir| dir.join(RECORD).is_file()) else {
+        return output.map_or(Ok(()), rundir::refuse_used).map(|()| Vec::new());
+    };
+    let whole = stored::read(&dir.join(RECORD))?;
+    let is_same = asked.offer.as_ref().is_some_and(|offer| same_offer(&whole, offer));
+    if whole.run.workload != NAME || whole.run.verdict == "complete" || !is_same {
+        return rundir::refuse_used(dir).map(|()| Vec::new());
+    }
+    let steps = steps_before(&whole).into_iter().map(|(factor, directory)| {
+        let record = stored::read(&dir.join(&directory).join(RECORD))?;
+        Ok(measured(factor, directory, record))
+    });
+    steps.collect()
+}
+
+fn measured(factor: f64, directory: String, record: Record) -> Step {
+    let limit = kinds::of(&record).headline(&record).limit;
+    Step { factor, directory, record, limit }
+}
+
+/// The native target with the settings of a multiple.
+fn configured(asked: &Asked, id: &str, factor: f64) -> Result<Configured, Failure> {
+    let (offer, place) = asked.offer.as_ref().zip(asked.place.as_ref()).expect("what is offered has a place");
+    let target = format!("native:{}", place.join(format!("assay-fit-{id}")).display());
+    let set = offer.settings(factor, asked.step_s).into_iter().map(|(name, value)| format!("{name}={value}"));
+    let args = SettingArgs { target: Some(target), set: set.collect(), ..SettingArgs::default() };
+    let (mut configured, _) = configure::configure_quietly(&args, Vec::new())?;
+    configure::draw_seed(&mut configured.settings);
+    Ok(configured)
+}
+
+/// The steps that are under way.
+struct Rising<'a> {
+    asked: &'a Asked,
+    id: &'a str,
+    dir: &'a RunDir,
+    data: DataSet,
+    stop: &'a Stop,
+    steps: Vec<Step>,
+}
+
+impl Rising<'_> {
+    /// Runs steps until the answer is known, and keeps the record up to date.
+    fn all(&mut self, run: &RunData) -> Result<(), Failure> {
+        while let Some(factor) = rise::next(&self.asked.tried(&self.steps)) {
+            if self.stop.requested() {
+                break;
+            }
+            let step = self.step(factor)?;
+            // A step that was cut short is done again.
+            if self.stop.requested() {
+                break;
+            }
+            self.steps.push(step);
+            let (_, holds) = self.asked.tried(&self.steps)[self.steps.len() - 1];
+            ui::say(if holds { "  holds" } else { "  does not hold" });
+            record::write(self.dir, &build(run, self.asked, &self.steps, true))?;
+        }
+        Ok(())
+    }
+
+    fn step(&self, factor: f64) -> Result<Step, Failure> {
+        let number = self.steps.len() + 1;
+        let mut configured = configured(self.asked, self.id, factor)?;
+        let plan = perform::plan(&mut configured, &self.data)?;
+        let takes = progress::left((plan.warmup_ns + plan.run_time_ns) as f64 / NS_PER_S as f64);
+        ui::say(&format!("step {number}: {} x the load, {takes}", units::six(factor)));
+        // A step that was cut short leaves its directory.
+        let mut directory = format!("step-{number:03}-{}x", units::six(factor));
+        while self.dir.path().join(&directory).exists() {
+            directory.push_str("-again");
+        }
+        let mut found = None;
+        let place = self.dir.path().join(&directory);
+        perform::perform(&configured, &plan, self.stop, rundir::new_id(), place, &mut |record| {
+            found = Some(record.clone());
+            Ok(())
+        })?;
+        let record = found.ok_or_else(|| Failure::new(Code::Bug, "a step left no record"))?;
+        Ok(measured(factor, directory, record))
+    }
+}
