@@ -141,7 +141,11 @@ fn shapes(path: &Path) -> Result<Vec<Shape>, Failure> {
 /// The answer without a box.
 fn plan_only(args: &FitArgs, asked: &Asked) -> Result<Code, Failure> {
     let id = rundir::new_id();
-    let run = labels(args, asked, id);
+    let mut run = labels(args, asked, id);
+    // Of no box.
+    if args.plan_only {
+        run.host.clear();
+    }
     let whole = build(&run, asked, &[], false);
     let Some(output) = &args.record.output else {
         let records = [&whole];

@@ -1,7 +1,10 @@
 //! What a report cannot tell, what is assumed for it, and how much that matters; and what of an engineered storage cannot be
 //! carried over.
 
-use super::load::{ACTIVE, BLOCK, CACHE, CPU, ELAPSED, GETS, HIT, Load, OTHER, READS, SCANNED, WRITE_BYTES, WRITES};
+use super::load::{
+    ACTIVE, BLOCK, CACHE, CPU, ELAPSED, GETS, HIT, Load, OTHER, READ_BYTES, READS, SCANNED, WRITE_BYTES, WRITES,
+};
+use super::offer::FEW;
 use assay_measure::figures::figures;
 use assay_measure::record::Record;
 use assay_measure::units::{duration, fixed, short, size, told};
@@ -178,8 +181,9 @@ pub(super) fn not_carried(load: &Load, record: &Record) -> Vec<NotCarriedRow> {
         row(&format!("event {}", event.name), rate + &mean, here)
     });
     let mut all: Vec<NotCarriedRow> = counted.chain(waited).collect();
+    let few = FEW * load.value(READ_BYTES).unwrap_or(0.0);
     if !all.is_empty()
-        && let Some(scanned) = load.value(SCANNED).filter(|scanned| *scanned > 0.0)
+        && let Some(scanned) = load.value(SCANNED).filter(|scanned| *scanned > few)
     {
         all.push(row("scanned bytes", told(scanned, "bytes/s", 0), "offered as scans by the host, without an offload"));
     }

@@ -54,6 +54,8 @@ pub(crate) struct FitStepRow {
     #[column("Limit of the step")]
     pub limit: String,
     pub limit_evidence: String,
+    /// What others took of the host's CPUs meanwhile, in words; empty: little.
+    pub disturbed: String,
     #[column("Directory")]
     pub directory: String,
 }

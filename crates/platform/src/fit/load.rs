@@ -58,6 +58,9 @@ impl Load {
             begin: record.interval.begin.clone(),
             rows: ROWS.iter().map(|row| reading.row(row)).collect(),
         };
+        if [READS, WRITES].iter().all(|name| load.value(name).is_none()) {
+            return Err("tells neither its reads nor its writes; give the whole report, not a part of it".to_owned());
+        }
         load.refuse_idle()?;
         Ok(load)
     }
@@ -155,12 +158,12 @@ const ROWS: &[(&str, fn(&Reading<'_>) -> Found)] = &[
     }),
     (LARGE, |of| {
         first([
-            (of.stat("physical_read_requests_large_count"), "physical read requests large", "total / interval"),
             (
                 of.stat("physical_read_total_multi_block_requests_count"),
                 "physical read total multi block requests",
                 "total / interval; Oracle counts those of 128 KiB and more",
             ),
+            (of.stat("physical_read_requests_large_count"), "physical read requests large", "total / interval"),
         ])
     }),
     (SCANNED, |of| of.scanned()),

@@ -73,7 +73,7 @@ pub(super) const MET: f64 = 0.1;
 const FILL_S: f64 = 10.0;
 const LEAST_CACHE_BYTES: u64 = 8 << 20;
 /// Scans below this part of the bytes are left out.
-const FEW: f64 = 0.02;
+pub(super) const FEW: f64 = 0.02;
 const SCAN_BYTES: f64 = (8 << 20) as f64;
 const SCAN_BYTES_MOST: f64 = (512 << 20) as f64;
 /// Dirty blocks are written at the latest after this time, s, so that writes follow the updates within the warm-up.

@@ -8,7 +8,7 @@ use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, Next, r
 use assay_measure::palette::{BLUE, GREEN, ORANGE, VERMILION};
 use assay_measure::record::{Figure, Record};
 use assay_measure::section::{Sections, common};
-use assay_measure::units::{fixed, many, short, size, told};
+use assay_measure::units::{fixed, many, short, six, size, told};
 
 fn value(info: &FitInfo, name: &str) -> Option<f64> {
     info.load.iter().find(|row| row.figure == name)?.derived_value.value()
@@ -23,10 +23,10 @@ fn verdict(info: &FitInfo) -> String {
     match info.headroom_ratio.value() {
         Some(ratio) if ratio >= 1.0 => {
             let more = if info.limit.is_empty() { ", and more was not tried" } else { "" };
-            format!("holds, with {} x headroom{more}", short(ratio))
+            format!("holds, with {} x headroom{more}", six(ratio))
         }
         Some(0.0) => "does not hold".to_owned(),
-        Some(ratio) => format!("does not hold, only {} x of it", short(ratio)),
+        Some(ratio) => format!("does not hold, only {} x of it", six(ratio)),
         None => match info.needed_ios_per_s.value() {
             Some(ios) => format!("needs {} IOPS and {}", short(ios), bytes(info)),
             None => "n/a".to_owned(),
@@ -114,7 +114,7 @@ fn limit(info: &FitInfo) -> Limit {
     let asked = info.steps.iter().filter_map(|step| step.factor.value()).fold(0.0, f64::max);
     match info.limit.as_str() {
         _ if info.steps.is_empty() => Limit::unknown("nothing was offered here"),
-        "" => Limit::unknown(&format!("the box held all that was tried, up to {} x", short(asked))),
+        "" => Limit::unknown(&format!("the box held all that was tried, up to {} x", six(asked))),
         what => Limit::new(what.to_owned(), info.limit_evidence.clone()),
     }
 }
@@ -210,7 +210,7 @@ pub(super) fn charts(info: &FitInfo) -> Vec<Drawn> {
         x: Axis::of("multiple of the load", ""),
         y,
         rows: Rows::Numbers(factors.clone()),
-        marks: ends.map(|at| ChartMark { at, text: format!("holds: {} x", short(at)) }).into_iter().collect(),
+        marks: ends.map(|at| ChartMark { at, text: format!("holds: {} x", six(at)) }).into_iter().collect(),
         ..Chart::default()
     };
     let mut rate = base("c-headroom", "Headroom", Axis::of("operations", "1/s"));

@@ -7,6 +7,7 @@ use super::load::{DerivedRow, LOG_WRITES, Load, READ_BYTES, READS, REDO, WRITE_B
 use super::offer::Offer;
 use super::several::{peak, range};
 use super::{instances, page, rise, rules, several};
+use assay_measure::cpu;
 use assay_measure::figures::of_layer;
 use assay_measure::kind::{Finding, Kind, Limit, OwnKind, TestConditions};
 use assay_measure::record::{Figure, Record};
@@ -103,7 +104,8 @@ pub fn build(run: &RunData, asked: &Asked, steps: &[Step], is_stopped: bool) -> 
     let info = info(asked, steps);
     let mut record = Record::labelled(&run);
     let elapsed = steps.iter().filter_map(|step| step.record.interval.elapsed_s.value());
-    record.interval.elapsed_s = Figure::decimal(elapsed.sum());
+    let elapsed = elapsed.reduce(|sum, elapsed| sum + elapsed);
+    record.interval.elapsed_s = Figure::known(elapsed, "nothing was measured");
     OWN.complete(record, &info)
 }
 
@@ -167,6 +169,7 @@ fn row(asked: &Asked, step: &Step, holds: bool) -> FitStepRow {
         multiple: six(step.factor),
         factor: Figure::decimal(step.factor),
         asked_per_s,
+        disturbed: cpu::disturbed(&step.record).unwrap_or_default(),
         done_per_s: of("ops_per_s"),
         reads_per_s: of("reads_per_s"),
         writes_per_s: of("writes_per_s"),
@@ -184,16 +187,29 @@ fn row(asked: &Asked, step: &Step, holds: bool) -> FitStepRow {
 /// Why the least multiple that missed did so.
 fn limit(asked: &Asked, steps: &[Step], tried: &[(f64, bool)]) -> (String, String) {
     let held = rise::held(tried);
-    let missed = steps.iter().zip(tried).filter(|(step, (_, holds))| !holds && step.factor > held);
+    // What holds nowhere is told of the load as it is.
+    let least = if held == 0.0 { 1.0 } else { held };
+    let missed = steps.iter().zip(tried).filter(|(step, (_, holds))| !holds && step.factor >= least);
     let Some((step, _)) = missed.min_by(|(a, _), (b, _)| a.factor.total_cmp(&b.factor)) else {
         return (String::new(), "no step missed the load".to_owned());
     };
     let why = rise::missed(asked.load(), asked.rate(step.factor), &step.record).join("; ");
-    let what = match step.limit.what.as_str() {
-        "" | "the requested rate" => why.clone(),
-        what => what.to_owned(),
-    };
-    (what, format!("At {} x: {why}. {}", step.factor, step.limit.evidence))
+    // Where the rate was missed, what was done is where it stops.
+    let done = rise::metric(&step.record, "ops_per_s").value().unwrap_or(0.0) / asked.rate(1.0).max(1) as f64;
+    let stops = done.min(step.factor);
+    match step.limit.what.as_str() {
+        // The platform kept the rate, and took longer.
+        "" | "the requested rate" => (why, format!("So it was at {} x of the load.", six(step.factor))),
+        what => {
+            let evidence = format!("At {} x: {why}. {}", six(step.factor), step.limit.evidence);
+            (format!("{what}, at {} x", short_factor(stops)), evidence)
+        }
+    }
+}
+
+/// A multiple in a sentence: `2.3`.
+fn short_factor(factor: f64) -> String {
+    six((factor * 100.0).round() / 100.0)
 }
 
 fn shapes(given: &[Shape], ios: &Figure, bytes: &Figure) -> Vec<ShapeRow> {

@@ -1,6 +1,7 @@
 //! Which multiple of a load comes next, and whether a step held.
 
 use super::load::{COMMIT_US, Load, READ_US};
+use assay_measure::histogram::slot_low_and_width_ns;
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Record};
 use assay_measure::statistics::{batch_means, half_width, mean};
@@ -62,20 +63,43 @@ impl Side {
 /// Reads and commits of a step beside those there.
 pub(super) fn sides(load: &Load, record: &Record) -> [Side; 2] {
     let ratio = spread(record);
-    let side = |what, there: &str, key: &str| {
+    let side = |what, there: &str, event: &str, key: &str| {
         let here_us = metric(record, key);
-        let off_us = here_us.value().unwrap_or(0.0) * ratio;
+        let off_us = here_us.value().map_or(0.0, |us| us * ratio).max(error_us(record, event));
         Side { what, there_us: load.figure(there), here_us, off_us }
     };
-    [side("reads", READ_US, "db_file_sequential_read_us_avg"), side("commits", COMMIT_US, "log_file_sync_us_avg")]
+    [
+        side("reads", READ_US, READ, "db_file_sequential_read_us_avg"),
+        side("commits", COMMIT_US, COMMIT, "log_file_sync_us_avg"),
+    ]
+}
+
+const READ: &str = "db file sequential read";
+const COMMIT: &str = "log file sync";
+
+/// Half of the 95 % interval of an event's mean, if its waits were independent: what few waits leave open.
+fn error_us(record: &Record, event: &str) -> f64 {
+    let row = record.instance.events.iter().find(|row| row.name == event && row.actor == "foreground");
+    let Some((waits, middle)) = row.and_then(|row| Some((&row.hist_ns, row.hist_ns.mean_ns()?))) else { return 0.0 };
+    let squares: f64 = (waits.sparse().into_iter())
+        .map(|(slot, count)| {
+            let (low, width) = slot_low_and_width_ns(slot as usize);
+            count as f64 * (low as f64 + width as f64 / 2.0 - middle).powi(2)
+        })
+        .sum();
+    let count = waits.count() as f64;
+    if count > 1.0 { 1.96 * (squares / (count - 1.0) / count).sqrt() / 1e3 } else { f64::INFINITY }
 }
 
 /// How far a mean latency of the window may be off, as the means of its seconds' operations spread.
 fn spread(record: &Record) -> f64 {
     let series = &record.series;
-    let inside = series.metrics.get("op_avg_us").map(|steps| series.in_window.iter().zip(steps));
+    let inside = series.metrics.get("op_us_avg").map(|steps| series.in_window.iter().zip(steps));
     let inside: Vec<f64> =
         inside.into_iter().flatten().filter(|(is_inside, _)| **is_inside).filter_map(|(_, us)| us.value()).collect();
+    if inside.is_empty() {
+        return ROUGHLY;
+    }
     let middle = mean(&inside);
     half_width(&batch_means(&inside)).filter(|_| middle > 0.0).map_or(ROUGHLY, |half| (half / middle).max(ROUGHLY))
 }

@@ -8,7 +8,7 @@ use assay_measure::rule::{Judges, Rule};
 use assay_measure::units::{fixed, short};
 
 pub(super) const RULES: &Judges<FitInfo> =
-    &[(MISSED, missed), (LONG, long), (DIFFERS, differs), (CELLS, cells), (MISSING, missing)];
+    &[(MISSED, missed), (LONG, long), (DIFFERS, differs), (CELLS, cells), (MISSING, missing), (DISTURBED, disturbed)];
 
 const MISSED: Rule = Rule {
     id: "F1",
@@ -121,4 +121,25 @@ fn missing(_: &Record, info: &FitInfo) -> Option<Advice> {
 
 fn value(info: &FitInfo, name: &str) -> Option<f64> {
     info.load.iter().find(|row| row.figure == name)?.derived_value.value()
+}
+
+const DISTURBED: Rule = Rule {
+    id: "F6",
+    title: "Others used this host while the load was offered",
+    changes_figures: true,
+    fires_when: || {
+        "Other processes or the hypervisor took much of the CPUs during a step; high at the load as it is".to_owned()
+    },
+    why: "Rates and latencies are of what they left: an idle box holds more.",
+    what_to_do: "Fit again when the host is quiet.",
+    cannot_judge_when: "The kernel does not tell who used the CPUs: then the rule is silent.",
+    source: "The limits are those of every record.",
+};
+
+fn disturbed(_: &Record, info: &FitInfo) -> Option<Advice> {
+    let steps: Vec<_> = info.steps.iter().filter(|step| !step.disturbed.is_empty()).collect();
+    let told: Vec<String> = steps.iter().map(|step| format!("at {} x {}", step.multiple, step.disturbed)).collect();
+    let is_high = steps.iter().any(|step| step.multiple == "1");
+    let text = || format!("While the load was offered, {}.", told.join(", "));
+    (!told.is_empty()).then(|| DISTURBED.advise(is_high, text(), &[("steps_count", steps.len() as f64)]))
 }
