@@ -296,3 +296,54 @@ impl Rising<'_> {
         Ok(measured(factor, directory, record))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata").join(name)
+    }
+
+    /// What the plan of a report says, by its figures; or why it is refused.
+    fn plan(name: &str) -> Result<Vec<(String, String)>, String> {
+        let (loads, source) = loads(&[data(name)]).map_err(|failure| failure.lines.join("; "))?;
+        let offer = Offer::of(&loads[0], USUAL_BYTES);
+        Ok(plan_rows(&Asked { loads, source, offer, step_s: 30, ..Asked::default() }))
+    }
+
+    #[test]
+    fn a_cluster_is_one_load_and_its_text_and_page_tell_the_same() {
+        let figure = |rows: &[(String, String)], name: &str| {
+            let row = rows.iter().find(|(row, _)| row == name).expect("a figure");
+            row.1.split("   ").next().unwrap_or_default().to_owned()
+        };
+        let cluster = plan("awr/awr-rac-19c.html").expect("a plan");
+        let told = ["reads_per_s", "writes_per_s", "commits_per_s", "redo_bytes_per_s", "read_us", "commit_us"];
+        assert_eq!(
+            told.map(|name| figure(&cluster, name)),
+            ["1,900", "100", "300", "1,024,000", "500", "1,000"],
+            "the sums of two instances"
+        );
+        let (text, page) = (plan("awr/awr-19c.txt").expect("a plan"), plan("awr/awr-19c.html").expect("a plan"));
+        assert_eq!(told.map(|name| figure(&text, name)), told.map(|name| figure(&page, name)));
+    }
+
+    #[test]
+    fn what_is_no_report_of_a_load_is_refused_by_name() {
+        for (name, part) in [
+            ("field/awr-load-profile-only.txt", "neither its reads nor its writes"),
+            ("field/awr-top-events-fragment.txt", "how long its interval is"),
+            ("import/ping-quiet.txt", "no statistics of a database"),
+            ("frozen/sync/record.json", "no statistics of a database"),
+        ] {
+            let why = plan(name).expect_err("refused");
+            assert!(why.contains(part), "{name}: {why}");
+        }
+        let scratch = tempfile::tempdir().expect("a temporary directory");
+        let file = scratch.path().join("awrddrpt.txt");
+        std::fs::write(&file, "WORKLOAD REPOSITORY COMPARE PERIOD REPORT\n\nReport Summary\n").expect("written");
+        let why = loads(&[file]).expect_err("refused").lines.join("; ");
+        assert!(why.contains("compares two periods"), "{why}");
+    }
+}

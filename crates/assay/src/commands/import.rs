@@ -67,7 +67,7 @@ pub(super) fn import(args: &ImportArgs) -> Result<Code, Failure> {
 /// The records that one report makes, kept nowhere.
 pub(super) fn imported(path: &Path) -> Result<Vec<Record>, Failure> {
     let mut budget = Budget::of(&[path.to_path_buf()], host::memory::room())?;
-    let made = import_all(vec![source(path, &mut budget)?]).into_iter();
+    let made = import_all(vec![source(path, &mut budget)?]);
     made.map(|one| one.result.map_err(|error| Failure::usage(error.to_string()))).collect()
 }
 

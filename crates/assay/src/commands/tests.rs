@@ -206,6 +206,11 @@ fn an_acceptance_looks_as_frozen() {
 }
 
 #[test]
+fn a_fit_looks_as_frozen() {
+    faces_of("fit");
+}
+
+#[test]
 fn a_sweep_looks_as_frozen() {
     faces_of("sweep");
 }

@@ -60,8 +60,10 @@ pub(crate) struct FitStepRow {
     pub directory: String,
 }
 
-/// The keys of a step's record for what was asked.
-const SIDES: [(&str, &str, fn(&Offer) -> Option<f64>); 8] = [
+/// A figure of the load, its key in a step's record, and what is offered of it.
+type SideOf = (&'static str, &'static str, fn(&Offer) -> Option<f64>);
+
+const SIDES: [SideOf; 8] = [
     (READS, "reads_per_s", |offer| Some(offer.expected.reads)),
     (WRITES, "writes_per_s", |offer| Some(offer.expected.writes)),
     (COMMITS, "transactions_per_s", |offer| Some(offer.expected.commits)),
@@ -74,7 +76,7 @@ const SIDES: [(&str, &str, fn(&Offer) -> Option<f64>); 8] = [
 
 /// The sides, as far as they are known before a step ran.
 pub(super) fn sides(load: &Load, offer: Option<&Offer>, step: Option<&Record>) -> Vec<SideRow> {
-    let row = |(name, key, offered): &(&str, &str, fn(&Offer) -> Option<f64>)| {
+    let row = |(name, key, offered): &SideOf| {
         let there_value = load.figure(name);
         let here_value = match step {
             None => Figure::na("nothing was offered here"),

@@ -137,8 +137,11 @@ const MULTI: [&str; 4] =
 /// The figure, of what it was derived, and by which formula.
 type Found = (Figure, &'static str, &'static str);
 
+/// The name of a figure, and how it is derived.
+type RowOf = (&'static str, fn(&Reading<'_>) -> Found);
+
 /// Every figure of a load, in the order of the page.
-const ROWS: &[(&str, fn(&Reading<'_>) -> Found)] = &[
+const ROWS: &[RowOf] = &[
     (ELAPSED, |of| (of.elapsed(), "Elapsed", "")),
     (BLOCK, |of| of.block()),
     (READS, |of| {
@@ -314,7 +317,7 @@ impl<'a> Reading<'a> {
         Ok(Self { record, elapsed_s })
     }
 
-    fn row(&self, (name, of): &(&str, fn(&Self) -> Found)) -> DerivedRow {
+    fn row(&self, (name, of): &RowOf) -> DerivedRow {
         let (derived_value, from, formula) = of(self);
         DerivedRow { figure: (*name).to_owned(), derived_value, from: from.to_owned(), formula: formula.to_owned() }
     }

@@ -69,7 +69,7 @@ pub(super) fn headline(record: &Record, info: &FitInfo) -> Headline {
         ));
     }
     if !info.shapes.is_empty() {
-        rows.push(HeadlineLine { lead: cheapest(&info.shapes), ..HeadlineLine::of("Price list", Vec::new(), "") });
+        rows.push(HeadlineLine::of("Price list", Vec::new(), &cheapest(&info.shapes)));
     }
     Headline {
         verdict: verdict(info),

@@ -199,7 +199,7 @@ fn limit(asked: &Asked, steps: &[Step], tried: &[(f64, bool)]) -> (String, Strin
     let stops = done.min(step.factor);
     match step.limit.what.as_str() {
         // The platform kept the rate, and took longer.
-        "" | "the requested rate" => (why, format!("So it was at {} x of the load.", six(step.factor))),
+        "" | "the requested rate" => (why, format!("Measured at {} x of the load.", six(step.factor))),
         what => {
             let evidence = format!("At {} x: {why}. {}", six(step.factor), step.limit.evidence);
             (format!("{what}, at {} x", short_factor(stops)), evidence)

@@ -111,13 +111,13 @@ pub(super) fn metric(record: &Record, key: &str) -> Figure {
 
 /// Why a step missed the load, in sentences; empty: it held.
 pub(super) fn missed(load: &Load, asked_per_s: u64, record: &Record) -> Vec<String> {
-    if record.run.verdict != "complete" {
-        return vec![format!("the run is {}", record.run.verdict)];
-    }
     let done = metric(record, "ops_per_s").value().unwrap_or(0.0);
     let rate = (done < KEPT * asked_per_s as f64)
         .then(|| format!("{} operations/s of {} asked", short(done), short(asked_per_s as f64)));
-    rate.into_iter().chain(sides(load, record).iter().filter_map(Side::exceeds)).collect()
+    // A run that missed its rate is invalid for that.
+    let verdict = (rate.is_none() && record.run.verdict != "complete")
+        .then(|| format!("the run is {}: {}", record.run.verdict, record.run.verdict_reasons.join("; ")));
+    rate.into_iter().chain(verdict).chain(sides(load, record).iter().filter_map(Side::exceeds)).collect()
 }
 
 /// Whether a step held: the rate was kept, and neither reads nor commits took longer than there.
