@@ -43,6 +43,13 @@ pub(super) fn fit(args: &FitArgs) -> Result<Code, Failure> {
         return plan_only(args, &asked);
     }
     let place = place_of(&place)?;
+    // It would be two places for the native target.
+    if place.to_string_lossy().contains(',') {
+        return Err(Failure::usage(format!(
+            "{}: a comma parts two paths of the native target; name another PATH",
+            place.display()
+        )));
+    }
     let missing = asked.load().missing();
     if !missing.is_empty() {
         return Err(Failure::usage(format!(
@@ -190,11 +197,19 @@ fn offer(args: &FitArgs, asked: &Asked) -> Result<Code, Failure> {
     let run = labels(args, asked, id.clone());
     let dir = if before.is_empty() { RunDir::above(&place) } else { RunDir::claimed(&place) }?;
     crate::html::share_in(&dir)?;
-    let data = perform::prepare(&configured, &load, &stop)?;
+    let shown = configured.shown();
+    let destroy = || configured.life(&shown).destroy(&configured.settings);
+    let data = perform::prepare(&configured, &load, &stop).map_err(|failure| {
+        // What was loaded is of no use to the next fit, which has a data set of its own.
+        let is_gone = destroy().is_ok();
+        if stop.requested() && is_gone {
+            return Failure::new(Code::Interrupted, "interrupted while the data were loaded; they are removed");
+        }
+        failure
+    })?;
     let mut rising = Rising { asked, id: &id, dir: &dir, data, stop: &stop, steps: before };
     let ended = rising.all(&run);
-    let shown = configured.shown();
-    let gone = configured.life(&shown).destroy(&configured.settings);
+    let gone = destroy();
     let steps = rising.steps;
     ended?;
     let whole = build(&run, asked, &steps, stop.requested());
@@ -262,12 +277,12 @@ impl Rising<'_> {
             if self.stop.requested() {
                 break;
             }
-            let step = self.step(factor)?;
+            let step = self.step(factor);
             // A step that was cut short is done again.
             if self.stop.requested() {
                 break;
             }
-            self.steps.push(step);
+            self.steps.push(step?);
             let (_, holds) = self.asked.tried(&self.steps)[self.steps.len() - 1];
             ui::say(if holds { "  holds" } else { "  does not hold" });
             record::write(self.dir, &build(run, self.asked, &self.steps, true))?;

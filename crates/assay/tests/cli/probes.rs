@@ -69,3 +69,18 @@ fn what_is_no_passport_is_refused_before_anything_is_measured() {
     assert!(there.err.contains("nothing is overwritten"), "{}", there.err);
     assert!(place.assay(&["passport", ".", "--time", "5s"]).code(2).err.contains("give 40s to 1h"));
 }
+
+#[test]
+fn a_load_is_planned_without_a_box_and_without_a_byte() {
+    let place = Place::new();
+    let report = format!("{}/../../testdata/awr/awr-11.2.txt", env!("CARGO_MANIFEST_DIR"));
+    let answer = place.assay(&["fit", &report, "--plan-only"]).code(0).out;
+    assert!(answer.starts_with("fit: needs 5,644 IOPS and 46.9 MB/s"), "{answer}");
+    let plan = place.assay(&["fit", &report, ".", "--size", "64M", "--dry-run"]).code(0).out;
+    assert!(plan.contains("RATE=500 UPDATE_PCT=2") && plan.contains("To be written"), "{plan}");
+    assert!(place.assay(&["fit", "."]).code(2).err.contains("name the report before it"));
+    let several = place.assay(&["fit", &report, "missing.txt", "--plan-only"]).code(2);
+    assert!(several.err.contains("missing.txt"), "{}", several.err);
+    assert!(place.assay(&["fit", &report, ".", "--time", "1s"]).code(2).err.contains("give 5s to 1h"));
+    assert_eq!(place.files(), [] as [&str; 0]);
+}
