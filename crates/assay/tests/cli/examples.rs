@@ -78,6 +78,11 @@ fn the_story_of_metal_and_machine_prints_what_its_page_shows() {
 }
 
 #[test]
+fn the_story_of_a_bad_box_prints_what_its_page_shows() {
+    retell("bad-box");
+}
+
+#[test]
 fn the_story_of_two_clouds_prints_what_its_page_shows() {
     retell("two-clouds");
 }
