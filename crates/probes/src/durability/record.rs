@@ -68,7 +68,6 @@ fn info(readings: &DurabilityReadings) -> DurabilityInfo {
     let judged = |is: fn(&Cut) -> bool| cuts.iter().filter(|cut| is(cut)).count() as u64;
     let missing: u64 = cuts.iter().map(Cut::missing).sum();
     let cuts_count = judged(Cut::is_cut);
-    let power = judged(|cut| cut.end == POWER);
     let mut info = DurabilityInfo {
         path: readings.path.clone(),
         part: readings.part.to_owned(),
@@ -97,12 +96,7 @@ fn info(readings: &DurabilityReadings) -> DurabilityInfo {
         page_image_shared_cost_half_width_pct,
         cuts_count: Figure::Count(cuts_count),
         missing_count: if cuts.is_empty() { Figure::na(NO_CUT) } else { Figure::Count(missing) },
-        // Resets test less: they do not lower the bound of power cuts.
-        loss_per_cut_most_pct: match (if power > 0 { power } else { cuts_count }, missing) {
-            (0, _) => Figure::na(NO_CUT),
-            (cuts, 0) => Figure::decimal(verdict::most_pct(cuts)),
-            _ => Figure::na("acknowledged stamps are missing"),
-        },
+        loss_per_cut_most_pct: most_pct(&cuts),
         witness: readings.witness.clone(),
         stamps_count: stamped.count,
         stamp: Latency::of(&stamped.latency),
@@ -114,6 +108,17 @@ fn info(readings: &DurabilityReadings) -> DurabilityInfo {
     word.clone_into(&mut info.durability);
     info.because = because;
     info
+}
+
+/// Of cuts that lost nothing. Resets test less: they do not lower the bound of power cuts.
+fn most_pct(cuts: &[Cut]) -> Figure {
+    let of = |is: fn(&Cut) -> bool| cuts.iter().filter(|cut| is(cut)).count() as u64;
+    let (power, all) = (of(|cut| cut.end == POWER), of(Cut::is_cut));
+    match (if power > 0 { power } else { all }, cuts.iter().any(|cut| cut.missing() > 0)) {
+        (0, _) => Figure::na(NO_CUT),
+        (_, true) => Figure::na("acknowledged stamps are missing"),
+        (cuts, false) => Figure::decimal(verdict::most_pct(cuts)),
+    }
 }
 
 /// The smaller of what file and device announce; that of one of them where the other says nothing.

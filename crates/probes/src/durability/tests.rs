@@ -168,13 +168,15 @@ impl Both {
 fn a_device_that_lies_is_found_and_the_next_cut_is_counted_anew() {
     let both = Both::new();
     let stamped = both.stamps().unwrap();
-    assert!(stamped.stamps_count > 0 && stamped.durability == "unknown", "{stamped:?}");
+    assert_eq!(stamped.durability, "unknown");
     let back = both.back().unwrap();
     assert_eq!((back.durability.as_str(), back.cuts[0].end.as_str(), back.cuts[0].missing()), ("unknown", ORDERLY, 0));
     let before = fs::read(path_in(both.dir.path())).unwrap();
-    let more = both.stamps().unwrap();
-    let (first, count) = (stamped.stamps_count + 1, more.stamps_count);
-    assert!(count >= 4, "{count} stamps");
+    let (first, mut count) = (stamped.stamps_count + 1, 0);
+    // A slow disk makes few in the time of a test; ends in order add up.
+    while count < 4 {
+        count += both.stamps().unwrap().stamps_count;
+    }
     // The first is torn, the second and third are swapped, and of the rest nothing was kept.
     let place = |nth: u64| offset_of(position_of(first + nth, BLOCKS));
     let read = |nth: u64| {
