@@ -48,10 +48,8 @@ fn info(readings: &DurabilityReadings) -> DurabilityInfo {
         Ok(false) => "no",
         Err(_) => "",
     };
-    let size = |known: &Result<u64, String>| match known {
-        Ok(bytes) => Figure::Count(*bytes),
-        Err(why) => Figure::na(why),
-    };
+    let size =
+        |known: &Result<u64, String>| known.as_ref().map_or_else(|why| Figure::na(why), |bytes| Figure::Count(*bytes));
     let unit = |of: fn(&TearUnits) -> Figure| readings.units.as_ref().map_or_else(|| Figure::na("not asked"), of);
     let is_option =
         |word: &str| facts.mount_options.as_ref().is_ok_and(|all| all.split(',').any(|option| option == word));
