@@ -14,9 +14,9 @@ use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
 use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::units;
-use assay_platform::fit::load::Load;
+use assay_platform::fit::load::DatabaseLoad;
 use assay_platform::fit::offer::Offer;
-use assay_platform::fit::record::{Asked, Shape, Step, build, held, plan_rows, same_offer, steps_before};
+use assay_platform::fit::record::{FitAsked, FitStep, Shape, build, held, plan_rows, same_offer, steps_before};
 use assay_platform::fit::rise;
 use assay_report::cost;
 use assay_report::formats::Input;
@@ -37,7 +37,7 @@ pub(super) fn fit(args: &FitArgs) -> Result<Code, Failure> {
     let step_s = seconds(&args.time)?;
     let (loads, source) = loads(reports)?;
     let shapes = args.prices.as_deref().map_or(Ok(Vec::new()), shapes)?;
-    let mut asked = Asked { loads, source, place: None, offer: None, step_s, shapes };
+    let mut asked = FitAsked { loads, source, place: None, offer: None, step_s, shapes };
     if args.plan_only {
         asked.offer = Offer::of(asked.load(), USUAL_BYTES);
         return plan_only(args, &asked);
@@ -90,12 +90,12 @@ fn seconds(given: &str) -> Result<u64, Failure> {
 }
 
 /// The loads of all reports, and the record of the one with the peak.
-fn loads(reports: &[PathBuf]) -> Result<(Vec<Load>, Record), Failure> {
+fn loads(reports: &[PathBuf]) -> Result<(Vec<DatabaseLoad>, Record), Failure> {
     let (mut loads, mut sources, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     for report in reports {
         let name = report.display().to_string();
         for record in records(report)? {
-            match Load::of(&name, &record) {
+            match DatabaseLoad::of(&name, &record) {
                 Ok(load) => {
                     loads.push(load);
                     sources.push(record);
@@ -108,7 +108,7 @@ fn loads(reports: &[PathBuf]) -> Result<(Vec<Load>, Record), Failure> {
     if !refused.is_empty() {
         return Err(Failure { code: Code::Usage, lines: refused });
     }
-    let asked = Asked { loads, ..Asked::default() };
+    let asked = FitAsked { loads, ..FitAsked::default() };
     let at = asked.loads.iter().position(|load| load == asked.load()).unwrap_or_default();
     Ok((asked.loads, sources.swap_remove(at)))
 }
@@ -146,7 +146,7 @@ fn shapes(path: &Path) -> Result<Vec<Shape>, Failure> {
 }
 
 /// The answer without a box.
-fn plan_only(args: &FitArgs, asked: &Asked) -> Result<Code, Failure> {
+fn plan_only(args: &FitArgs, asked: &FitAsked) -> Result<Code, Failure> {
     let id = rundir::new_id();
     let mut run = labels(args, asked, id);
     // Of no box.
@@ -169,7 +169,7 @@ fn plan_only(args: &FitArgs, asked: &Asked) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
-fn labels(args: &FitArgs, asked: &Asked, id: String) -> RunData {
+fn labels(args: &FitArgs, asked: &FitAsked, id: String) -> RunData {
     let setting = |name: &str, value: String| SettingLine { name: name.to_owned(), value, origin: "cli".to_owned() };
     let mut settings: Vec<SettingLine> = asked.loads.iter().map(|load| setting("REPORT", load.name.clone())).collect();
     settings.extend(asked.place.iter().map(|place| setting("PATH", place.display().to_string())));
@@ -178,7 +178,7 @@ fn labels(args: &FitArgs, asked: &Asked, id: String) -> RunData {
 }
 
 /// Offers the load, rising, to a data set of its own that goes at the end.
-fn offer(args: &FitArgs, asked: &Asked) -> Result<Code, Failure> {
+fn offer(args: &FitArgs, asked: &FitAsked) -> Result<Code, Failure> {
     let id = rundir::new_id();
     let place = rundir::place(args.record.output.as_deref(), NAME, &id);
     let before = steps_done(args.record.output.as_deref(), asked)?;
@@ -228,7 +228,7 @@ fn offer(args: &FitArgs, asked: &Asked) -> Result<Code, Failure> {
 }
 
 /// The steps of an interrupted fit of the same load; none where the directory is new or empty.
-fn steps_done(output: Option<&Path>, asked: &Asked) -> Result<Vec<Step>, Failure> {
+fn steps_done(output: Option<&Path>, asked: &FitAsked) -> Result<Vec<FitStep>, Failure> {
     let Some(dir) = output.filter(|dir| dir.join(RECORD).is_file()) else {
         return output.map_or(Ok(()), rundir::refuse_used).map(|()| Vec::new());
     };
@@ -244,13 +244,13 @@ fn steps_done(output: Option<&Path>, asked: &Asked) -> Result<Vec<Step>, Failure
     steps.collect()
 }
 
-fn measured(factor: f64, directory: String, record: Record) -> Step {
+fn measured(factor: f64, directory: String, record: Record) -> FitStep {
     let limit = kinds::of(&record).headline(&record).limit;
-    Step { factor, directory, record, limit }
+    FitStep { factor, directory, record, limit }
 }
 
 /// The native target with the settings of a multiple.
-fn configured(asked: &Asked, id: &str, factor: f64) -> Result<Configured, Failure> {
+fn configured(asked: &FitAsked, id: &str, factor: f64) -> Result<Configured, Failure> {
     let (offer, place) = asked.offer.as_ref().zip(asked.place.as_ref()).expect("what is offered has a place");
     let target = format!("native:{}", place.join(format!("assay-fit-{id}")).display());
     let set = offer.settings(factor, asked.step_s).into_iter().map(|(name, value)| format!("{name}={value}"));
@@ -262,12 +262,12 @@ fn configured(asked: &Asked, id: &str, factor: f64) -> Result<Configured, Failur
 
 /// The steps that are under way.
 struct Rising<'a> {
-    asked: &'a Asked,
+    asked: &'a FitAsked,
     id: &'a str,
     dir: &'a RunDir,
     data: DataSet,
     stop: &'a Stop,
-    steps: Vec<Step>,
+    steps: Vec<FitStep>,
 }
 
 impl Rising<'_> {
@@ -290,7 +290,7 @@ impl Rising<'_> {
         Ok(())
     }
 
-    fn step(&self, factor: f64) -> Result<Step, Failure> {
+    fn step(&self, factor: f64) -> Result<FitStep, Failure> {
         let number = self.steps.len() + 1;
         let mut configured = configured(self.asked, self.id, factor)?;
         let plan = perform::plan(&mut configured, &self.data)?;
@@ -324,7 +324,7 @@ mod tests {
     fn plan(name: &str) -> Result<Vec<(String, String)>, String> {
         let (loads, source) = loads(&[data(name)]).map_err(|failure| failure.lines.join("; "))?;
         let offer = Offer::of(&loads[0], USUAL_BYTES);
-        Ok(plan_rows(&Asked { loads, source, offer, step_s: 30, ..Asked::default() }))
+        Ok(plan_rows(&FitAsked { loads, source, offer, step_s: 30, ..FitAsked::default() }))
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! carried over.
 
 use super::load::{
-    ACTIVE, BLOCK, CACHE, CPU, ELAPSED, GETS, HIT, Load, OTHER, READ_BYTES, READS, SCANNED, WRITE_BYTES, WRITES,
+    ACTIVE, BLOCK, CACHE, CPU, DatabaseLoad, ELAPSED, GETS, HIT, OTHER, READ_BYTES, READS, SCANNED, WRITE_BYTES, WRITES,
 };
 use super::offer::FEW;
 use assay_measure::figures::figures;
@@ -32,7 +32,7 @@ pub(crate) struct NotCarriedRow {
     pub here: String,
 }
 
-pub(super) fn rows(load: &Load, record: &Record) -> Vec<AssumptionRow> {
+pub(super) fn rows(load: &DatabaseLoad, record: &Record) -> Vec<AssumptionRow> {
     let row =
         |unknown: &str, assumed: String, weight: String| AssumptionRow { unknown: unknown.to_owned(), assumed, weight };
     vec![
@@ -64,7 +64,7 @@ pub(super) fn rows(load: &Load, record: &Record) -> Vec<AssumptionRow> {
 }
 
 /// Of a run with a series the busiest second is known.
-fn bursts(load: &Load, record: &Record) -> String {
+fn bursts(load: &DatabaseLoad, record: &Record) -> String {
     let steps = record.series.metrics.get("read_io_requests_count_per_s");
     let inside = steps.map(|steps| record.series.in_window.iter().zip(steps));
     let inside = inside.into_iter().flatten().filter(|(is_inside, _)| **is_inside);
@@ -78,11 +78,11 @@ fn bursts(load: &Load, record: &Record) -> String {
     }
 }
 
-fn cache(load: &Load) -> String {
+fn cache(load: &DatabaseLoad) -> String {
     load.value(CACHE).map_or_else(String::new, |bytes| format!(" (with a cache of {} there)", size(bytes as u64)))
 }
 
-fn hit(load: &Load) -> String {
+fn hit(load: &DatabaseLoad) -> String {
     match load.value(HIT).filter(|pct| *pct < 100.0) {
         Some(pct) => format!(
             "much: at a hit ratio of {} % one point less is {} % more reads",
@@ -93,7 +93,7 @@ fn hit(load: &Load) -> String {
     }
 }
 
-fn work(load: &Load) -> String {
+fn work(load: &DatabaseLoad) -> String {
     let told = [(GETS, "buffer gets/s"), (CPU, "s of CPU a second"), (ACTIVE, "sessions active")]
         .into_iter()
         .filter_map(|(figure, what)| Some(format!("{} {what}", short(load.value(figure)?))));
@@ -101,7 +101,7 @@ fn work(load: &Load) -> String {
     if told.is_empty() { String::new() } else { format!(" ({} there)", told.join(", ")) }
 }
 
-fn write_size(load: &Load) -> String {
+fn write_size(load: &DatabaseLoad) -> String {
     let bytes = load.value(WRITE_BYTES).zip(load.value(WRITES).filter(|writes| *writes > 0.0));
     match bytes.zip(load.value(BLOCK)) {
         Some(((bytes, writes), block)) => {
@@ -113,7 +113,7 @@ fn write_size(load: &Load) -> String {
     }
 }
 
-fn others(load: &Load) -> String {
+fn others(load: &DatabaseLoad) -> String {
     match load.value(OTHER) {
         Some(per_s) => {
             let all = load.ios_per_s().value().unwrap_or(0.0);
@@ -147,7 +147,7 @@ const CELLS: [(&str, &str, &str); 6] = [
 ];
 
 /// What an engineered storage did; none of another one.
-pub(super) fn not_carried(load: &Load, record: &Record) -> Vec<NotCarriedRow> {
+pub(super) fn not_carried(load: &DatabaseLoad, record: &Record) -> Vec<NotCarriedRow> {
     let stats = &record.instance.stats;
     // A key has its unit twice or not at all by how its name ends.
     let total = |key: &str| {

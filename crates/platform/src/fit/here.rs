@@ -1,6 +1,6 @@
 //! What a step had here, beside what was asked for and what was had there.
 
-use super::load::{COMMIT_US, COMMITS, LOG_WRITE_US, Load, READ_US, READS, REDO, SCANNED, WRITES};
+use super::load::{COMMIT_US, COMMITS, DatabaseLoad, LOG_WRITE_US, READ_US, READS, REDO, SCANNED, WRITES};
 use super::offer::Offer;
 use super::rise::metric;
 use assay_measure::figures::figures;
@@ -75,7 +75,7 @@ const SIDES: [SideOf; 8] = [
 ];
 
 /// The sides, as far as they are known before a step ran.
-pub(super) fn sides(load: &Load, offer: Option<&Offer>, step: Option<&Record>) -> Vec<SideRow> {
+pub(super) fn sides(load: &DatabaseLoad, offer: Option<&Offer>, step: Option<&Record>) -> Vec<SideRow> {
     let row = |(name, key, offered): &SideOf| {
         let there_value = load.figure(name);
         let here_value = match step {

@@ -7,7 +7,7 @@ use assay_measure::units::{fixed, many};
 
 /// A database's load, as a report tells it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Load {
+pub struct DatabaseLoad {
     /// Where it comes from: the file, or the directory of the run.
     pub name: String,
     /// Which tool made the report, in words.
@@ -45,7 +45,7 @@ const BLOCKS: [f64; 6] = [2048.0, 4096.0, 8192.0, 16_384.0, 32_768.0, 65_536.0];
 
 const ABSENT: &str = "the report does not have it";
 
-impl Load {
+impl DatabaseLoad {
     /// The load of one record.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 //! An update changes so many blocks that its commits and its writes come out together; selects read the rest. The cache is as
 //! small as it can be, so that reads are physical, and holds a share of the data only where more blocks are written than read.
 
-use super::load::{BLOCK, COMMIT_US, COMMITS, LARGE, Load, READ_US, READS, REDO, SCANNED, WRITES};
+use super::load::{BLOCK, COMMIT_US, COMMITS, DatabaseLoad, LARGE, READ_US, READS, REDO, SCANNED, WRITES};
 use assay_measure::figures::figures;
 use assay_measure::units::{short, told};
 use std::ops::RangeInclusive;
@@ -80,7 +80,7 @@ const SCAN_BYTES_MOST: f64 = (512 << 20) as f64;
 const CHECKPOINT_S: u64 = 5;
 
 impl Rates {
-    fn of(load: &Load) -> Option<Self> {
+    fn of(load: &DatabaseLoad) -> Option<Self> {
         let of = |name: &str| load.value(name);
         Some(Self {
             // Large requests are the scans'.
@@ -96,7 +96,7 @@ impl Rates {
 impl Offer {
     /// What makes a load, with at most so many bytes of data; `None` where a figure is missing that it needs.
     #[must_use]
-    pub fn of(load: &Load, most_bytes: u64) -> Option<Self> {
+    pub fn of(load: &DatabaseLoad, most_bytes: u64) -> Option<Self> {
         let asked = Rates::of(load)?;
         // The native target has no smaller block.
         let block_bytes = (load.value(BLOCK)? as u64).max(4096);
@@ -338,7 +338,7 @@ fn heavier(asked: &Rates) -> bool {
 }
 
 /// Eight for each request that was in flight there (Little's law), so that no session is a queue; 1 ms where a mean is not known.
-fn sessions(load: &Load, asked: &Rates) -> u64 {
+fn sessions(load: &DatabaseLoad, asked: &Rates) -> u64 {
     let s = |name: &str| load.value(name).unwrap_or(1000.0) / 1e6;
     let in_flight = asked.reads * s(READ_US) + asked.commits * s(COMMIT_US);
     ((8.0 * in_flight).ceil() as u64).clamp(32, 512).next_power_of_two()

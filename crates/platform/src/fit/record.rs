@@ -3,7 +3,7 @@
 use super::assumptions::{not_carried, rows as assumptions};
 use super::here::{FitStepRow, sides};
 use super::info::{FitInfo, HOLDS, ShapeRow, TOO_SMALL, UNTOLD};
-use super::load::{DerivedRow, LOG_WRITES, Load, READ_BYTES, READS, REDO, WRITE_BYTES, WRITES};
+use super::load::{DatabaseLoad, DerivedRow, LOG_WRITES, READ_BYTES, READS, REDO, WRITE_BYTES, WRITES};
 use super::offer::Offer;
 use super::several::{peak, range};
 use super::{instances, page, rise, rules, several};
@@ -47,9 +47,9 @@ pub struct Shape {
 
 /// What was asked for.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct FitAsked {
     /// The loads of all reports, with their records.
-    pub loads: Vec<Load>,
+    pub loads: Vec<DatabaseLoad>,
     /// The record that the peak's load was derived from.
     pub source: Record,
     /// Where it is offered, if it is.
@@ -64,7 +64,7 @@ pub struct Asked {
 
 /// A step that was measured.
 #[derive(Clone, Debug)]
-pub struct Step {
+pub struct FitStep {
     /// The multiple.
     pub factor: f64,
     /// Its directory, relative to the fit's.
@@ -75,17 +75,17 @@ pub struct Step {
     pub limit: Limit,
 }
 
-impl Asked {
+impl FitAsked {
     /// The load that is asked for.
     #[must_use]
-    pub fn load(&self) -> &Load {
+    pub fn load(&self) -> &DatabaseLoad {
         &self.loads[peak(&self.loads)]
     }
 
     /// The multiples that were tried, with whether they held.
     #[must_use]
-    pub fn tried(&self, steps: &[Step]) -> Vec<(f64, bool)> {
-        let held = |step: &Step| rise::holds(self.load(), self.rate(step.factor), &step.record);
+    pub fn tried(&self, steps: &[FitStep]) -> Vec<(f64, bool)> {
+        let held = |step: &FitStep| rise::holds(self.load(), self.rate(step.factor), &step.record);
         steps.iter().map(|step| (step.factor, held(step))).collect()
     }
 
@@ -96,7 +96,7 @@ impl Asked {
 
 /// Builds the record of what is known until now.
 #[must_use]
-pub fn build(run: &RunData, asked: &Asked, steps: &[Step], is_stopped: bool) -> Record {
+pub fn build(run: &RunData, asked: &FitAsked, steps: &[FitStep], is_stopped: bool) -> Record {
     let mut run = run.clone();
     if is_stopped {
         run.verdict = Verdict::Incomplete(format!("stopped on request after {} steps", steps.len()));
@@ -109,7 +109,7 @@ pub fn build(run: &RunData, asked: &Asked, steps: &[Step], is_stopped: bool) -> 
     OWN.complete(record, &info)
 }
 
-fn info(asked: &Asked, steps: &[Step]) -> FitInfo {
+fn info(asked: &FitAsked, steps: &[FitStep]) -> FitInfo {
     let (load, offer) = (asked.load(), asked.offer.as_ref());
     let range = range(&asked.loads, READS).zip(range(&asked.loads, WRITES));
     let ends = |of: fn((f64, f64)) -> f64| Figure::known(range.map(|(r, w)| of(r) + of(w)), "one report");
@@ -156,13 +156,13 @@ fn time_s(offer: &Offer, step_s: u64) -> u64 {
 }
 
 /// The sum of figures; a log's writes that are not told are those of its commits at most, and are left out.
-fn needed(load: &Load, names: &[&str]) -> Figure {
+fn needed(load: &DatabaseLoad, names: &[&str]) -> Figure {
     let optional = [LOG_WRITES, REDO];
     let all = names.iter().filter(|name| !optional.contains(name) || load.value(name).is_some());
     all.map(|name| load.figure(name)).reduce(|sum, figure| sum.plus(&figure)).unwrap_or_default()
 }
 
-fn row(asked: &Asked, step: &Step, holds: bool) -> FitStepRow {
+fn row(asked: &FitAsked, step: &FitStep, holds: bool) -> FitStepRow {
     let of = |key: &str| rise::metric(&step.record, key);
     let asked_per_s = asked.rate(step.factor);
     FitStepRow {
@@ -185,7 +185,7 @@ fn row(asked: &Asked, step: &Step, holds: bool) -> FitStepRow {
 }
 
 /// Why the least multiple that missed did so.
-fn limit(asked: &Asked, steps: &[Step], tried: &[(f64, bool)]) -> (String, String) {
+fn limit(asked: &FitAsked, steps: &[FitStep], tried: &[(f64, bool)]) -> (String, String) {
     let held = rise::held(tried);
     // What holds nowhere is told of the load as it is.
     let least = if held == 0.0 { 1.0 } else { held };
@@ -261,7 +261,7 @@ pub fn held(record: &Record) -> Option<bool> {
 
 /// What stands before anything is written: the load with its formulas, what cannot be met, bytes and time.
 #[must_use]
-pub fn plan_rows(asked: &Asked) -> Vec<(String, String)> {
+pub fn plan_rows(asked: &FitAsked) -> Vec<(String, String)> {
     let info = info(asked, &[]);
     let figure = |row: &DerivedRow| {
         let value = match &row.derived_value {

@@ -1,6 +1,6 @@
 //! Which multiple of a load comes next, and whether a step held.
 
-use super::load::{COMMIT_US, Load, READ_US};
+use super::load::{COMMIT_US, DatabaseLoad, READ_US};
 use assay_measure::histogram::slot_low_and_width_ns;
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Record};
@@ -61,7 +61,7 @@ impl Side {
 }
 
 /// Reads and commits of a step beside those there.
-pub(super) fn sides(load: &Load, record: &Record) -> [Side; 2] {
+pub(super) fn sides(load: &DatabaseLoad, record: &Record) -> [Side; 2] {
     let ratio = spread(record);
     let side = |what, there: &str, event: &str, key: &str| {
         let here_us = metric(record, key);
@@ -110,7 +110,7 @@ pub(super) fn metric(record: &Record, key: &str) -> Figure {
 }
 
 /// Why a step missed the load, in sentences; empty: it held.
-pub(super) fn missed(load: &Load, asked_per_s: u64, record: &Record) -> Vec<String> {
+pub(super) fn missed(load: &DatabaseLoad, asked_per_s: u64, record: &Record) -> Vec<String> {
     let done = metric(record, "ops_per_s").value().unwrap_or(0.0);
     let rate = (done < KEPT * asked_per_s as f64)
         .then(|| format!("{} operations/s of {} asked", short(done), short(asked_per_s as f64)));
@@ -122,6 +122,6 @@ pub(super) fn missed(load: &Load, asked_per_s: u64, record: &Record) -> Vec<Stri
 
 /// Whether a step held: the rate was kept, and neither reads nor commits took longer than there.
 #[must_use]
-pub fn holds(load: &Load, asked_per_s: u64, record: &Record) -> bool {
+pub fn holds(load: &DatabaseLoad, asked_per_s: u64, record: &Record) -> bool {
     missed(load, asked_per_s, record).is_empty()
 }

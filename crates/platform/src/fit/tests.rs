@@ -1,9 +1,9 @@
 //! Loads of known reports, and boxes whose steps are simulated.
 
 use super::info::FitInfo;
-use super::load::{COMMITS, Load, READS, REDO, SCANNED, WRITES};
+use super::load::{COMMITS, DatabaseLoad, READS, REDO, SCANNED, WRITES};
 use super::offer::{MET, Offer};
-use super::record::{Asked, KIND, Shape, Step, build, held, plan_rows, same_offer, steps_before};
+use super::record::{FitAsked, FitStep, KIND, Shape, build, held, plan_rows, same_offer, steps_before};
 use super::rise::{holds, next};
 use super::several::peak;
 use assay_measure::kind::Limit;
@@ -24,13 +24,13 @@ fn frozen(name: &str) -> Record {
     assay_report::json::read(text).expect("a record")
 }
 
-fn asked(name: &str, record: &Record) -> Asked {
-    let load = Load::of(name, record).expect("a load");
+fn asked(name: &str, record: &Record) -> FitAsked {
+    let load = DatabaseLoad::of(name, record).expect("a load");
     let offer = Offer::of(&load, 4 * GIB);
-    Asked { loads: vec![load], source: record.clone(), offer, step_s: 30, ..Asked::default() }
+    FitAsked { loads: vec![load], source: record.clone(), offer, step_s: 30, ..FitAsked::default() }
 }
 
-fn told(asked: &Asked) -> String {
+fn told(asked: &FitAsked) -> String {
     plan_rows(asked).into_iter().map(|(name, value)| format!("{name:<24} {value}\n")).collect()
 }
 
@@ -75,8 +75,8 @@ fn an_offer_comes_to_the_load_or_says_what_it_does_not_meet() {
     for reads in [20.0, 300.0, 5_000.0, 80_000.0] {
         for writes in [0.0, 7.0, 400.0, 9_000.0, 100_000.0] {
             for commits in [0.0, 0.7, 33.0, 1_200.0, 20_000.0] {
-                let load =
-                    Load::of("x", &hour(reads, writes, commits, 800.0 * writes + 1500.0 * commits)).expect("a load");
+                let load = DatabaseLoad::of("x", &hour(reads, writes, commits, 800.0 * writes + 1500.0 * commits))
+                    .expect("a load");
                 let offer = Offer::of(&load, 4 * GIB).expect("all figures are there");
                 let had = offer.expected;
                 for (what, asked, had) in [
@@ -128,7 +128,7 @@ fn scans_take_the_place_of_selects() {
 
 #[test]
 fn what_no_load_follows_from_is_refused_by_name() {
-    let why = |record: &Record| Load::of("x", record).expect_err("refused");
+    let why = |record: &Record| DatabaseLoad::of("x", record).expect_err("refused");
     let with = |change: fn(&mut Record)| {
         let mut record = hour(500.0, 50.0, 5.0, 9_000.0);
         change(&mut record);
@@ -162,11 +162,12 @@ fn a_figure_that_is_missing_makes_no_offer() {
 
 #[test]
 fn the_peak_of_several_reports_is_taken() {
-    let load =
-        |name: &str, reads: f64, commits: f64| Load::of(name, &hour(reads, 100.0, commits, 9_000.0)).expect("a load");
+    let load = |name: &str, reads: f64, commits: f64| {
+        DatabaseLoad::of(name, &hour(reads, 100.0, commits, 9_000.0)).expect("a load")
+    };
     let loads = vec![load("night", 400.0, 2.0), load("noon", 3_000.0, 10.0), load("evening", 2_000.0, 80.0)];
     assert_eq!(peak(&loads), 1);
-    let asked = Asked { loads, source: Record::default(), ..Asked::default() };
+    let asked = FitAsked { loads, source: Record::default(), ..FitAsked::default() };
     let record = build(&RunData::default(), &asked, &[], false);
     let info: FitInfo = record.parts.get().expect("a fit");
     let largest: Vec<&str> = info.reports.iter().map(|row| row.largest.as_str()).collect();
@@ -191,7 +192,7 @@ fn the_multiples_rise_until_one_misses_and_close_in_on_it() {
 }
 
 /// A step of a box that does so many operations a second at most, whose reads take so long.
-fn step(asked: &Asked, factor: f64, most_per_s: f64, read_us: f64) -> Step {
+fn step(asked: &FitAsked, factor: f64, most_per_s: f64, read_us: f64) -> FitStep {
     let rate = asked.offer.as_ref().expect("an offer").rate_at(factor) as f64;
     let (done, expected) = (rate.min(most_per_s), asked.offer.as_ref().expect("an offer").expected);
     let part = done / asked.offer.as_ref().expect("an offer").rate as f64;
@@ -215,10 +216,10 @@ fn step(asked: &Asked, factor: f64, most_per_s: f64, read_us: f64) -> Step {
     } else {
         Limit::new("the requested rate", "The platform kept up.")
     };
-    Step { factor, directory: format!("step-{factor}x"), record, limit }
+    FitStep { factor, directory: format!("step-{factor}x"), record, limit }
 }
 
-fn risen(asked: &Asked, most: f64, read_us: f64) -> Vec<Step> {
+fn risen(asked: &FitAsked, most: f64, read_us: f64) -> Vec<FitStep> {
     let mut steps = Vec::new();
     while let Some(factor) = next(&asked.tried(&steps)) {
         let rate = asked.offer.as_ref().expect("an offer").rate as f64;
@@ -229,7 +230,7 @@ fn risen(asked: &Asked, most: f64, read_us: f64) -> Vec<Step> {
 
 #[test]
 fn the_first_screen_says_whether_it_holds_and_why_not_more() {
-    let asked = Asked { place: Some("/data".into()), ..asked("awr 11.2", &frozen("awr 11.2")) };
+    let asked = FitAsked { place: Some("/data".into()), ..asked("awr 11.2", &frozen("awr 11.2")) };
     let screens = [(2.3, 400.0), (0.6, 400.0), (99.0, 400.0), (99.0, 700.0)].map(|(most, read_us)| {
         let steps = risen(&asked, most, read_us);
         let record = build(&RunData::default(), &asked, &steps, false);
@@ -275,7 +276,7 @@ fn the_cheapest_shape_that_holds_it_is_named() {
         shape("metal", 50.0, None),
         shape("middle", 300.0, Some(8_000.0)),
     ];
-    let record = build(&RunData::default(), &Asked { shapes, ..asked("awr 11.2", &frozen("awr 11.2")) }, &[], false);
+    let record = build(&RunData::default(), &FitAsked { shapes, ..asked("awr 11.2", &frozen("awr 11.2")) }, &[], false);
     let info: FitInfo = record.parts.get().expect("a fit");
     let rows: Vec<(&str, &str)> = info.shapes.iter().map(|row| (row.shape.as_str(), row.verdict.as_str())).collect();
     assert_eq!(rows, [("metal", "cannot tell"), ("small", "too small"), ("middle", "holds"), ("large", "holds")]);
