@@ -25,6 +25,8 @@ want mvn maven
 want unzip unzip
 want tmux tmux
 want xz xz-utils
+# The image is looked at: tests/e2e/image.sh.
+want jq jq
 want chromium chromium
 want chromedriver chromium-driver
 imports selenium || missing+=(python3-selenium)
