@@ -219,7 +219,10 @@ fn offer(args: &FitArgs, asked: &FitAsked) -> Result<Code, Failure> {
     gone?;
     ui::say(&format!("fit: {}", dir.path().display()));
     if stop.requested() {
-        let words: Vec<String> = args.words.iter().map(|word| shell_word(&word.display().to_string())).collect();
+        let mut words: Vec<String> = args.words.iter().map(|word| shell_word(&word.display().to_string())).collect();
+        // Another size would be another offer.
+        words.push(format!("--time {}", shell_word(&args.time)));
+        words.extend(args.size.iter().map(|size| format!("--size {}", shell_word(size))));
         let dir = shell_word(&place.display().to_string());
         ui::say(&format!("`assay fit {} -o {dir}` goes on with the steps that are left", words.join(" ")));
         return Ok(Code::Interrupted);
