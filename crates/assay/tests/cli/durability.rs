@@ -9,7 +9,7 @@ fn answer(place: &Place, args: &[&str]) -> String {
 }
 
 #[test]
-#[ignore = "how many stamps a busy disk makes is luck: in the long part, as long/lying-disk.sh"]
+#[ignore = "it takes long: ./test.sh --long has it"]
 fn a_killed_writer_loses_nothing_and_a_device_that_forgets_the_last_stamps_lies() {
     let place = Place::new();
     std::fs::create_dir(place.path("journals")).expect("created");
