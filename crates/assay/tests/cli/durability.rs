@@ -9,7 +9,6 @@ fn answer(place: &Place, args: &[&str]) -> String {
 }
 
 #[test]
-#[ignore = "it takes long: ./test.sh --long has it"]
 fn a_killed_writer_loses_nothing_and_a_device_that_forgets_the_last_stamps_lies() {
     let place = Place::new();
     std::fs::create_dir(place.path("journals")).expect("created");
@@ -21,12 +20,14 @@ fn a_killed_writer_loses_nothing_and_a_device_that_forgets_the_last_stamps_lies(
     let write = ["durability", ".", "--witness", &at, "--time", "10m"];
     let back = ["durability", ".", "--resume", "--witness", &at];
     let file = place.path("assay-durability.stamps");
-    // Killed between its first stamps: the witness has some, and the writer is at the next.
-    let killed = || {
-        let before = journal(&place);
+    // Killed between its first stamps: the witness has some, and the writer is at the next. Reading back empties the journal and
+    // goes on counting, and the first stamp of a second writing may have been written, not acknowledged, by the first.
+    let mut last = 0;
+    let mut killed = || {
         let writer = place.start(&write);
-        until("stamps", || journal(&place) >= before + 20);
+        until("stamps", || journal(&place) >= last + 20);
         writer.kill();
+        last = journal(&place);
     };
     killed();
     let refused = place.assay(&write).code(3);
