@@ -26,7 +26,7 @@ pub(crate) struct PlatformInfo {
     /// The CPUs' clock as the kernel claims it, and as it was measured, MHz.
     pub claimed_mhz: Figure,
     pub measured_mhz: Figure,
-    #[metrics]
+    /// Their metrics have the names of the needs: [`crate::needs::metrics`].
     pub needs: Vec<NeedRow>,
     pub facts: Vec<FactRow>,
     pub settings: Vec<SettingRow>,
@@ -39,12 +39,11 @@ impl Part for PlatformInfo {
 }
 
 /// What a database needs of a box.
-#[figures(group = Host, scope = "{need}")]
+#[figures]
 pub(crate) struct NeedRow {
     #[column("What a database needs")]
     pub need: String,
     #[column("Here", 1)]
-    #[metric("measured", Primary)]
     pub need_value: Figure,
     #[column("Unit")]
     pub unit: String,

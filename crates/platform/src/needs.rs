@@ -5,7 +5,8 @@ use crate::goals::{Goals, Limits};
 use crate::info::NeedRow;
 use crate::plan::{CLOCK, COLD, COMMITS, CPU, DURABILITY, MEMORY, READS, ROUND_TRIPS, STREAMS, TOGETHER, WRITES};
 use crate::{class, facts};
-use assay_measure::record::Figure;
+use assay_measure::record::metric::{Better, Group, plain};
+use assay_measure::record::{Figure, Metric};
 use assay_measure::units::six;
 use std::collections::BTreeMap;
 
@@ -109,6 +110,18 @@ impl NeedRow {
             _ => format!("{}: {}", self.need, self.need_value.reason().unwrap_or("not known")),
         }
     }
+}
+
+/// The needs' metrics, each under its own name, so that comparisons, trends and gates name it and know which way is better.
+pub(crate) fn metrics(rows: &[NeedRow]) -> Vec<Metric> {
+    let of = |row: &NeedRow| named(&row.need, &row.unit, row.is_higher_better, &row.need_value);
+    rows.iter().map(of).collect()
+}
+
+/// A primary metric that is called by its key.
+pub(crate) fn named(key: &str, unit: &str, is_higher_better: bool, value: &Figure) -> Metric {
+    let better = if is_higher_better { Better::Higher } else { Better::Lower };
+    plain(Group::Primary, key, key, unit, better, value.clone())
 }
 
 /// Words of a verdict beside those of facts.

@@ -16,7 +16,11 @@ const OWN: OwnKind<PlatformInfo> = OwnKind {
     judges: findings::RULES,
     conditions,
     members: |info| info.tests.iter().map(|row| row.directory.clone()).filter(|name| !name.is_empty()).collect(),
-    ..OwnKind::new(|info| of_layer("engine", info), page::render, page::headline)
+    ..OwnKind::new(
+        |info| [of_layer("engine", info), needs::metrics(&info.needs)].concat(),
+        page::render,
+        page::headline,
+    )
 };
 
 /// The kind of its records.

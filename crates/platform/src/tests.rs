@@ -4,6 +4,7 @@ use crate::facts::{FINDING, GOOD, Tree, UNKNOWN, look};
 use crate::needs::goals as parsed;
 use crate::plan::{COMMITS, Plan, READS, STREAMS, WRITES, tests};
 use crate::record::{Asked, Finished, KIND, build};
+use assay_measure::record::metric::Better;
 use assay_measure::record::{Figure, Metric, Record};
 use assay_measure::snapshot::RunData;
 use assay_testkit::rules::{Case, just_fire};
@@ -136,6 +137,18 @@ fn goals_of_the_user_take_the_place_of_ours_and_say_so() {
         "write_mib_per_s is 40 MiB/s, less than 100. ".to_owned()
             + "Read the test of the row; where your database needs less, say so in --goals."
     );
+}
+
+/// As comparisons, trends and gates name them.
+#[test]
+fn a_need_is_a_figure_under_its_own_name_that_knows_which_way_is_better() {
+    let record = build(&RunData::default(), &asked(""), &box_of(250.0, 900.0), false);
+    let of = |key: &str| {
+        let found = record.metrics.iter().find(|metric| metric.full_key() == key).expect(key);
+        (found.value.value(), found.unit.clone(), found.better, found.is_primary)
+    };
+    assert_eq!(of("read_us_p99"), (Some(250.0), "us".to_owned(), Better::Lower, true));
+    assert_eq!(of("write_mib_per_s"), (Some(40.0), "MiB/s".to_owned(), Better::Higher, true));
 }
 
 #[test]

@@ -17,7 +17,6 @@ pub(crate) struct PassportInfo {
     pub seconds: u64,
     pub file_bytes: u64,
     pub rounds_count: u64,
-    #[metrics]
     pub rows: Vec<PassportRow>,
     /// Facts that are not as the passport says.
     pub changed: Vec<ChangedRow>,
@@ -28,7 +27,7 @@ impl Part for PassportInfo {
 }
 
 /// A figure of the rounds.
-#[figures(group = Host, scope = "{what}")]
+#[figures]
 pub(crate) struct PassportRow {
     #[column("Figure")]
     pub what: String,
@@ -43,7 +42,6 @@ pub(crate) struct PassportRow {
     pub passport_most: Figure,
     /// The same of those here.
     #[column("Here", 1)]
-    #[metric("middle of the rounds", Primary)]
     pub here_value: Figure,
     #[column("Least", 1)]
     pub here_least: Figure,

@@ -6,19 +6,17 @@ use super::rounds::{ROUNDS, ROWS, Row, is_planned, value};
 use super::{Measured, Passport, page};
 use crate::facts::{Tree, look};
 use crate::finished::Finished;
-use assay_measure::figures::of_layer;
+use crate::needs::named;
 use assay_measure::kind::{Finding, Kind, OwnKind, TestConditions};
-use assay_measure::record::{Figure, Record};
+use assay_measure::record::metric::of_key;
+use assay_measure::record::{Figure, Metric, Record};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::statistics::median;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-const OWN: OwnKind<PassportInfo> = OwnKind {
-    judges: page::RULES,
-    conditions,
-    ..OwnKind::new(|info| of_layer("engine", info), page::render, page::headline)
-};
+const OWN: OwnKind<PassportInfo> =
+    OwnKind { judges: page::RULES, conditions, ..OwnKind::new(metrics, page::render, page::headline) };
 
 /// The kind of its records.
 pub const KIND: &dyn Kind = &OWN;
@@ -29,6 +27,12 @@ fn conditions(info: &PassportInfo) -> TestConditions {
         ("file", info.file_bytes.to_string(), Finding::Tolerable),
         ("rounds of", format!("{} s", info.seconds), Finding::Tolerable),
     ]
+}
+
+/// The middle of each figure's rounds, under its own name.
+fn metrics(info: &PassportInfo) -> Vec<Metric> {
+    let of = |row: &PassportRow| named(&row.what, of_key(&row.what).0, row.is_higher_better, &row.here_value);
+    info.rows.iter().map(of).collect()
 }
 
 /// What was asked for.

@@ -90,9 +90,13 @@ impl Page {
         let label = run.label.as_ref();
         let label = label.map_or_else(String::new, |label| format!(" \"{label}\""));
         // A run of the same workload is another thing.
-        let kind = if crate::kinds::stands_above_runs(record) { format!(" {}", record.kind) } else { String::new() };
+        let is_told = crate::kinds::stands_above_runs(record) && record.kind != run.workload;
+        let kind = if is_told { format!(" {}", record.kind) } else { String::new() };
+        // A probe has no engine of its own: what tells one from another is where it measured.
+        let place = if run.engine == "probe" { answer::place(record) } else { &run.engine };
+        let on = if place.is_empty() { String::new() } else { format!(" on {place}") };
         Self {
-            title: format!("{}{label}: {}{kind} on {}", run.id, run.workload, run.engine),
+            title: format!("{}{label}: {}{kind}{on}", run.id, run.workload),
             version: run.version.clone(),
             facts: super::facts::facts(record),
             tiles: tiles(record),
