@@ -145,3 +145,27 @@ fill() {
     dd if=/dev/zero of="$1/ballast2" bs=1M status=none 2>/dev/null || true
     dd if=/dev/zero of="$1/ballast3" bs=4K status=none 2>/dev/null || true
 }
+
+# block_group: makes a group of the block controller, $group, in which "${inside[@]}" COMMAND runs; false where there is no
+# controller. leave_group removes it.
+block_group() {
+    local source name
+    [ "$(id -u)" = 0 ] && [ -d /sys/fs/cgroup/blkio ] || return 1
+    group=$(mktemp -d /sys/fs/cgroup/blkio/assay-test.XXXXXX) || return 1
+    # shellcheck disable=SC2016,SC2034
+    inside=(bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group")
+    source=$(df --output=source . | tail -n 1)
+    name=$(lsblk -no PKNAME "$source" 2>/dev/null | grep . | head -n 1 || basename "$source")
+    device=$(lsblk -dno MAJ:MIN "/dev/$name" | tr -d ' ')
+    limit_device read_iops 0 || { leave_group; return 1; }
+}
+
+# limit_device WHAT N: the group gets so many of it per second on the device below this directory, such as read_iops; 0: all.
+limit_device() {
+    echo "$device $2" >"$group/blkio.throttle.$1_device"
+}
+
+leave_group() {
+    [ -z "${group:-}" ] || rmdir "$group" 2>/dev/null || true
+    group=""
+}

@@ -5,11 +5,11 @@ source "$PROJECT/tests/e2e/lib.sh"
 
 bin=$(postgres_programs)
 cpus=$(nproc)
-others=() place="" group=""
+others=() place=""
 clean_up() {
     [ "${#others[@]}" = 0 ] || kill "${others[@]}" 2>/dev/null || true
     stop_postgres
-    [ -z "$group" ] || rmdir "$group" 2>/dev/null || true
+    leave_group
     [ -z "$place" ] || rm -rf --one-file-system "$place"
 }
 trap clean_up EXIT
@@ -80,24 +80,17 @@ hasnt out.txt "the requested rate"
 echo "  a rate that is missed: exit 4"
 
 echo "- native: a limit set on the device"
-if [ -d /sys/fs/cgroup/blkio ] && [ "$(id -u)" = 0 ] && group=$(mktemp -d /sys/fs/cgroup/blkio/assay-test.XXXXXX) \
-    && device=$(lsblk -dno MAJ:MIN "/dev/$(lsblk -no PKNAME "$(df --output=source . | tail -n 1)" | head -n 1 | grep . \
-        || basename "$(df --output=source . | tail -n 1)")" | tr -d ' ') \
-    && echo "$device 1000" >"$group/blkio.throttle.read_iops_device"; then
-    in_group() {
-        # shellcheck disable=SC2016
-        bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"
-    }
-    expect 0 in_group "$ASSAY" run "${data[@]}" --time 4s --warmup 1s -s 2 -t 4 --set UPDATE_PCT=0 --set CACHE_MB=4
+if block_group; then
+    limit_device read_iops 1000
+    expect 0 "${inside[@]}" "$ASSAY" run "${data[@]}" --time 4s --warmup 1s -s 2 -t 4 --set UPDATE_PCT=0 --set CACHE_MB=4
     named "a throttled device" "a limit set on the device"
     # A scan uses up the bytes that the group may read: point reads stand behind it.
-    echo "$device 0" >"$group/blkio.throttle.read_iops_device"
-    echo "$device 100000000" >"$group/blkio.throttle.read_bps_device"
-    expect 0 in_group "$ASSAY" interference . --time 60s --size 64M
+    limit_device read_iops 0
+    limit_device read_bps 100000000
+    expect 0 "${inside[@]}" "$ASSAY" interference . --time 60s --size 64M
     tr -s '\n ' '  ' <out.txt | grep -qE "Point reads .* beside the scan.* Checkpoint " || { cat out.txt; fail "the scan slows no point reads"; }
     named "a shared cap" "the limit of a control group"
-    rmdir "$group"
-    group=""
+    leave_group
 else
     echo "  no block controller to throttle the device with: not tried"
 fi

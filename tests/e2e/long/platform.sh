@@ -3,19 +3,15 @@
 # and its findings name the cap. Under ./test.sh --long and by hand, some five minutes. It runs alone.
 source "$PROJECT/tests/e2e/lib.sh"
 
-[ "$(id -u)" = 0 ] && [ -d /sys/fs/cgroup/blkio ] || skip "no block controller to limit a box with"
-group=$(mktemp -d /sys/fs/cgroup/blkio/assay-test.XXXXXX)
+block_group || skip "no block controller to limit a box with"
 clean_up() {
     [ -z "${pid:-}" ] || { kill -INT "$pid" && wait "$pid"; } 2>/dev/null || true
-    rmdir "$group" 2>/dev/null || true
+    leave_group
 }
 trap clean_up EXIT
-source=$(df --output=source . | tail -n 1)
-disk=$(lsblk -no PKNAME "$source" | grep . | head -n 1 || basename "$source")
-echo "$(lsblk -dno MAJ:MIN "/dev/$disk" | tr -d ' ') 2000" >"$group/blkio.throttle.read_iops_device"
+limit_device read_iops 2000
 run() {
-    # shellcheck disable=SC2016
-    bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$ASSAY" platform --quick --anyway --size 256M -o box "$@" \
+    "${inside[@]}" "$ASSAY" platform --quick --anyway --size 256M -o box "$@" \
         >out.txt 2>err.txt &
     pid=$!
 }

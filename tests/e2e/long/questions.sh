@@ -4,11 +4,11 @@
 source "$PROJECT/tests/e2e/lib.sh"
 
 bin=$(postgres_programs)
-others=() place="" group=""
+others=() place=""
 clean_up() {
     calm
     stop_postgres
-    [ -z "$group" ] || rmdir "$group" 2>/dev/null || true
+    leave_group
     [ -z "$place" ] || rm -rf --one-file-system "$place"
 }
 trap clean_up EXIT
@@ -47,41 +47,25 @@ data=(--target native:data --set SCALE=8000 --set REDO_LOG_MB=8 --set UNDO_MB=16
 expect 0 "$ASSAY" prepare "${data[@]}" -s 2
 
 echo "1. Something holds my reads back in the middle of a run. What, and since when?"
-device() {
-    local source name
-    source=$(df --output=source . | tail -n 1)
-    name=$(lsblk -no PKNAME "$source" | grep . | head -n 1 || basename "$source")
-    lsblk -dno MAJ:MIN "/dev/$name" | tr -d ' '
-}
-capped=no
-if [ "$(id -u)" = 0 ] && [ -d /sys/fs/cgroup/blkio ] && group=$(mktemp -d /sys/fs/cgroup/blkio/assay-test.XXXXXX) \
-    && device=$(device) && echo "$device 0" >"$group/blkio.throttle.read_iops_device"; then
-    capped=yes
-fi
-in_group() {
-    # shellcheck disable=SC2016
-    bash -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"
-}
 # later S N: after S seconds the group gets N reads/s.
 later() {
-    (sleep "$1" && echo "$device $2" >"$group/blkio.throttle.read_iops_device") &
+    (sleep "$1" && limit_device read_iops "$2") &
 }
-if [ $capped = yes ]; then
+if block_group; then
     later 12 500
-    expect 0 in_group "$ASSAY" run "${data[@]}" --time 24s --warmup 1s -s 2 -t 4 --set UPDATE_PCT=0 --set CACHE_MB=4
+    expect 0 "${inside[@]}" "$ASSAY" run "${data[@]}" --time 24s --warmup 1s -s 2 -t 4 --set UPDATE_PCT=0 --set CACHE_MB=4
     says "a cap in a run" "Limited by .{0,40}looks like a cap of (49|50)\d reads/s" "Steadiness fell \d+ % at 1\d s"
     wait $!
-    echo "$device 0" >"$group/blkio.throttle.read_iops_device"
+    limit_device read_iops 0
 
     echo "   and of the bare storage?"
     dd if=/dev/urandom of=file bs=1M count=64 status=none
     later 8 500
-    expect 0 in_group "$ASSAY" io --name=reads --filename=file --rw=randread --bs=8k --direct=1 --iodepth=8 --time_based \
+    expect 0 "${inside[@]}" "$ASSAY" io --name=reads --filename=file --rw=randread --bs=8k --direct=1 --iodepth=8 --time_based \
         --runtime=20
     says "a cap of io" "Limited by .{0,40}(looks like a cap of (49|50)\d reads/s|a limit set on the device)"
     wait $!
-    rmdir "$group"
-    group=""
+    leave_group
 else
     echo "  no block controller to throttle the device with: not tried"
 fi
