@@ -35,9 +35,14 @@ pub(crate) const MEANINGS: [(Code, &str, &str); 8] = [
         Code::Invalid,
         "run invalid",
         "the run is invalid: do not use its figures (missed rate, lost sessions, errors over the limit, a violated \
-         check); or a gate could not be judged: its limit may be passed",
+         check); or a gate, or a figure of `accept`, could not be judged: its limit may be passed",
     ),
-    (Code::Regression, "regression found", "regression found: a gate of `compare --fail-if` fired"),
+    (
+        Code::Regression,
+        "regression found",
+        "regression found: a gate of `compare --fail-if` fired, a figure is worse than the passport of `accept`, or the box does not hold \
+         the load of `fit`",
+    ),
     (Code::Output, "output not written", "output not written"),
     (Code::Interrupted, "interrupted", "interrupted (INT, TERM, HUP)"),
 ];

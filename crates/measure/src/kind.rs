@@ -434,7 +434,7 @@ mod tests {
     use super::*;
 
     fn set(name: &str, value: &str, origin: &str) -> SettingLine {
-        SettingLine { name: name.to_owned(), value: value.to_owned(), origin: origin.to_owned() }
+        SettingLine::new(name, value, origin)
     }
 
     #[test]

@@ -462,6 +462,14 @@ pub struct SettingLine {
     pub origin: String,
 }
 
+impl SettingLine {
+    /// A parameter with its value and where that came from.
+    #[must_use]
+    pub fn new(name: &str, value: impl Into<String>, origin: &str) -> Self {
+        Self { name: name.to_owned(), value: value.into(), origin: origin.to_owned() }
+    }
+}
+
 /// One session's totals over the whole run.
 #[figures]
 pub struct SessionReading {

@@ -4,6 +4,7 @@ use assay_measure::clock::Ns;
 use assay_run::dataset::lines::text;
 use assay_run::engine::Line;
 use assay_run::host;
+pub(crate) use assay_run::thread_clock::{ThreadTimes, read as thread_times};
 use rustix::thread::{CpuSet, sched_getaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,32 +59,6 @@ impl CpuTimes {
         let steal = self.steal?.checked_sub(before.steal?)?;
         Some(100.0 * steal as f64 / all as f64)
     }
-}
-
-/// What the kernel gave a thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ThreadTimes {
-    /// On a CPU.
-    pub(crate) cpu_ns: Ns,
-    /// Runnable and on none; not every kernel counts it.
-    pub(crate) run_delay_ns: Option<Ns>,
-}
-
-impl ThreadTimes {
-    pub(crate) fn since(&self, before: &Self) -> Self {
-        let delay = self.run_delay_ns.zip(before.run_delay_ns);
-        Self {
-            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
-            run_delay_ns: delay.map(|(now, then)| now.saturating_sub(then)),
-        }
-    }
-}
-
-/// Of the calling thread. The run delay is the second field of its `schedstat`.
-pub(crate) fn thread_times() -> ThreadTimes {
-    let delay = fs::read_to_string("/proc/thread-self/schedstat").ok();
-    let delay = delay.and_then(|text| text.split_ascii_whitespace().nth(1)?.parse().ok());
-    ThreadTimes { run_delay_ns: delay, cpu_ns: thread_cpu_ns() }
 }
 
 /// CPU time of the calling thread, ns.

@@ -517,7 +517,7 @@ impl<'a> Worker<'a> {
         let mut driver = self.recorder.reading();
         driver.threads = 1;
         driver.thread_cpu_ns = thread.cpu_ns;
-        driver.thread_run_delay_ns = thread.run_delay_ns;
+        driver.thread_run_delay_ns = thread.run_delay_ns.unwrap_or(0);
         for slot in &self.slots {
             driver.sessions_active += u64::from(slot.state != State::Stopped);
             if slot.begun && slot.state != State::Stopped {

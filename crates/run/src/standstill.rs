@@ -92,7 +92,7 @@ impl Drop for Standstill {
 }
 
 fn look(shared: &Shared, begun: Instant) {
-    let now = || (begun.elapsed().as_nanos() as Ns, thread_clock::read().run_delay_ns);
+    let now = || (begun.elapsed().as_nanos() as Ns, thread_clock::read().run_delay_ns.unwrap_or(0));
     let mut before = now();
     while !shared.over.load(Ordering::Acquire) {
         std::thread::park_timeout(LOOK);

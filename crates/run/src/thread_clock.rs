@@ -10,17 +10,27 @@ use rustix::time::{ClockId, clock_gettime};
 pub struct ThreadTimes {
     /// `CLOCK_THREAD_CPUTIME_ID`, ns.
     pub cpu_ns: Ns,
-    /// Runnable but not on a CPU, ns: second field of `/proc/thread-self/schedstat`;
-    /// 0 where the kernel keeps no such count.
-    pub run_delay_ns: Ns,
+    /// Runnable but not on a CPU, ns: second field of `/proc/thread-self/schedstat`; not every kernel counts it.
+    pub run_delay_ns: Option<Ns>,
+}
+
+impl ThreadTimes {
+    /// What was added since an earlier reading of the same thread.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let delay = self.run_delay_ns.zip(before.run_delay_ns);
+        Self {
+            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
+            run_delay_ns: delay.map(|(now, then)| now.saturating_sub(then)),
+        }
+    }
 }
 
 /// Reads both for the calling thread.
 #[must_use]
 pub fn read() -> ThreadTimes {
     let cpu = clock_gettime(ClockId::ThreadCPUTime);
-    let run_delay_ns =
-        std::fs::read_to_string("/proc/thread-self/schedstat").ok().and_then(|text| run_delay(&text)).unwrap_or(0);
+    let run_delay_ns = std::fs::read_to_string("/proc/thread-self/schedstat").ok().and_then(|text| run_delay(&text));
     ThreadTimes { cpu_ns: cpu.tv_sec as u64 * 1_000_000_000 + cpu.tv_nsec as u64, run_delay_ns }
 }
 

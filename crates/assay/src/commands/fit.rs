@@ -3,7 +3,7 @@
 use super::cost::read_prices;
 use super::import::imported;
 use super::platform::{busy, file_bytes, place_of, refuse_busy};
-use super::probe::{dry_run, stamped};
+use super::probe::{dry_run, stamped, time_within};
 use crate::cli::format::is_json;
 use crate::cli::{FitArgs, SettingArgs};
 use crate::configure::{self, Configured};
@@ -25,6 +25,7 @@ use assay_run::dataset::lines::text;
 use assay_run::engine::{DataSet, Line};
 use assay_run::stop::Stop;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// The command's name, and the workload in its records.
 const NAME: &str = "fit";
@@ -81,12 +82,8 @@ fn words(args: &FitArgs) -> Result<(&[PathBuf], PathBuf), Failure> {
 }
 
 fn seconds(given: &str) -> Result<u64, Failure> {
-    let refused = |why: &str| Failure::usage(format!("--time {given}: {why}"));
-    let ns = units::parse_duration_ns(given).map_err(|error| refused(&error.to_string()))?;
-    match ns / NS_PER_S {
-        seconds if (5..=3600).contains(&seconds) => Ok(seconds),
-        _ => Err(refused("give 5s to 1h")),
-    }
+    let taken = Duration::from_secs(5)..=Duration::from_secs(3600);
+    Ok(time_within(given, taken, "5s to 1h")?.as_secs())
 }
 
 /// The loads of all reports, and the record of the one with the peak.
@@ -170,10 +167,10 @@ fn plan_only(args: &FitArgs, asked: &FitAsked) -> Result<Code, Failure> {
 }
 
 fn labels(args: &FitArgs, asked: &FitAsked, id: String) -> RunData {
-    let setting = |name: &str, value: String| SettingLine { name: name.to_owned(), value, origin: "cli".to_owned() };
-    let mut settings: Vec<SettingLine> = asked.loads.iter().map(|load| setting("REPORT", load.name.clone())).collect();
-    settings.extend(asked.place.iter().map(|place| setting("PATH", place.display().to_string())));
-    settings.extend(asked.place.iter().map(|_| setting("TIME", args.time.clone())));
+    let mut settings: Vec<SettingLine> =
+        asked.loads.iter().map(|load| SettingLine::new("REPORT", &*load.name, "cli")).collect();
+    settings.extend(asked.place.iter().map(|place| SettingLine::new("PATH", place.display().to_string(), "cli")));
+    settings.extend(asked.place.iter().map(|_| SettingLine::new("TIME", &*args.time, "cli")));
     stamped(NAME, args.record.label.clone(), settings, id, jiff::Timestamp::now().to_string())
 }
 

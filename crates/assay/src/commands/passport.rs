@@ -1,7 +1,7 @@
 //! `passport` and `accept`: rounds of short tests, kept in a file, and a box judged by such a file.
 
 use super::platform::{busy, file_bytes, measured, place_of, refuse_busy};
-use super::probe::{dry_run, stamped};
+use super::probe::{dry_run, stamped, time_within};
 use crate::cli::{AcceptArgs, BoxArgs, PassportArgs};
 use crate::exit::{Code, Failure};
 use crate::rundir::{self, RunDir};
@@ -19,6 +19,7 @@ use assay_run::stop::Stop;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 /// The workload in the records of both.
 const NAME: &str = "passport";
@@ -91,12 +92,8 @@ pub(super) fn accept(args: &AcceptArgs) -> Result<Code, Failure> {
 }
 
 fn seconds(given: &str) -> Result<u64, Failure> {
-    let refused = |why: &str| Failure::usage(format!("--time {given}: {why}"));
-    let ns = units::parse_duration_ns(given).map_err(|error| refused(&error.to_string()))?;
-    match ns / 1_000_000_000 {
-        seconds if (LEAST_S..=3600).contains(&seconds) => Ok(seconds),
-        _ => Err(refused(&format!("give {LEAST_S}s to 1h"))),
-    }
+    let taken = Duration::from_secs(LEAST_S)..=Duration::from_secs(3600);
+    Ok(time_within(given, taken, &format!("{LEAST_S}s to 1h"))?.as_secs())
 }
 
 /// What the rounds left.
@@ -192,15 +189,10 @@ fn plan_lines(asked: &Asked) -> Vec<Line> {
 }
 
 fn settings(args: &BoxArgs, asked: &Asked) -> Vec<SettingLine> {
-    let setting = |name: &str, value: String, origin: &str| SettingLine {
-        name: name.to_owned(),
-        value,
-        origin: origin.to_owned(),
-    };
     let path = args.path.display().to_string();
     let origin = if path == "." { "default" } else { "cli" };
-    let mut all = vec![setting("PATH", path, origin)];
-    all.extend(args.peer.iter().map(|peer| setting("WITH_PEER", peer.clone(), "cli")));
-    all.extend(asked.passport.iter().map(|(_, file)| setting("PASSPORT", file.clone(), "cli")));
+    let mut all = vec![SettingLine::new("PATH", path, origin)];
+    all.extend(args.peer.iter().map(|peer| SettingLine::new("WITH_PEER", peer.clone(), "cli")));
+    all.extend(asked.passport.iter().map(|(_, file)| SettingLine::new("PASSPORT", file.clone(), "cli")));
     all
 }

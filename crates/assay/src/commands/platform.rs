@@ -155,17 +155,12 @@ fn plan_lines(asked: &Asked, before: &[String]) -> Vec<Line> {
 }
 
 fn settings(args: &PlatformArgs) -> Vec<SettingLine> {
-    let setting = |name: &str, value: String, origin: &str| SettingLine {
-        name: name.to_owned(),
-        value,
-        origin: origin.to_owned(),
-    };
     let path = args.path.display().to_string();
     let origin = if path == "." { "default" } else { "cli" };
-    let mut all = vec![setting("PATH", path, origin)];
-    all.extend(args.full.then(|| setting("FULL", "full".to_owned(), "cli")));
-    all.extend(args.peer.iter().map(|peer| setting("WITH_PEER", peer.clone(), "cli")));
-    all.extend(args.size.iter().map(|size| setting("SIZE", size.clone(), "cli")));
+    let mut all = vec![SettingLine::new("PATH", path, origin)];
+    all.extend(args.full.then(|| SettingLine::new("FULL", "full".to_owned(), "cli")));
+    all.extend(args.peer.iter().map(|peer| SettingLine::new("WITH_PEER", peer.clone(), "cli")));
+    all.extend(args.size.iter().map(|size| SettingLine::new("SIZE", size.clone(), "cli")));
     all
 }
 

@@ -17,6 +17,7 @@ use assay_run::engine::Line;
 use assay_run::host;
 use assay_run::probe::{LOGFILE, ProbeSpec, Request, Serving, Steps, Takes};
 use assay_run::standstill::Standstill;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -101,21 +102,20 @@ fn serve(server: &dyn Serving, args: &ProbeArgs) -> Result<Code, Failure> {
 }
 
 fn time(text: &str) -> Result<Duration, Failure> {
+    time_within(text, LEAST..=MOST, "1s to 24h")
+}
+
+/// What `--time` says, within what a command takes, in words.
+pub(super) fn time_within(text: &str, taken: RangeInclusive<Duration>, words: &str) -> Result<Duration, Failure> {
     let ns = units::parse_duration_ns(text).map_err(|error| Failure::usage(format!("--time {text}: {error}")))?;
     let time = Duration::from_nanos(ns);
-    if (LEAST..=MOST).contains(&time) {
-        Ok(time)
-    } else {
-        Err(Failure::usage(format!("--time {text}: give 1s to 24h")))
-    }
+    if taken.contains(&time) { Ok(time) } else { Err(Failure::usage(format!("--time {text}: give {words}"))) }
 }
 
 /// What the record says beside the measurements.
 fn labels(probe: &ProbeSpec, args: &ProbeArgs, request: &Request, id: String, started: String) -> RunData {
-    let setting = |name: &str, value: String, default: bool| SettingLine {
-        name: name.to_owned(),
-        value,
-        origin: if default { "default" } else { "cli" }.to_owned(),
+    let setting = |name: &str, value: String, is_default: bool| {
+        SettingLine::new(name, value, if is_default { "default" } else { "cli" })
     };
     let path = args.path.as_ref().map(|path| path.display().to_string());
     let mut settings: Vec<SettingLine> = path

@@ -210,10 +210,7 @@ pub(super) struct Witness {
 
 impl Witness {
     pub(super) fn of(request: &Request) -> Result<Self, EngineError> {
-        let directory = request.read(&options::JOURNAL, |dir| {
-            let dir = Some(PathBuf::from(dir)).filter(|dir| dir.is_dir());
-            dir.ok_or("no such directory; make it first")
-        })?;
+        let directory = asked::directory(request, &options::JOURNAL)?;
         Ok(Self {
             bind: request.option(&options::BIND).to_owned(),
             port: request.number(&options::PORT, 0..=u16::MAX)?.unwrap_or_default(),

@@ -6,6 +6,7 @@ use assay_run::engine::EngineError;
 use assay_run::probe::{ProbeOption, Request};
 use assay_run::probe_options;
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 probe_options! {
     pub(crate) OPTIONS:
@@ -17,6 +18,14 @@ probe_options! {
 /// A port.
 pub(crate) fn port(request: &Request, option: &ProbeOption) -> Result<u16, EngineError> {
     Ok(request.number(option, 1..=u16::MAX)?.unwrap_or_default())
+}
+
+/// A directory that is there already.
+pub(crate) fn directory(request: &Request, option: &ProbeOption) -> Result<Option<PathBuf>, EngineError> {
+    request.read(option, |dir| {
+        let dir = Some(PathBuf::from(dir)).filter(|dir| dir.is_dir());
+        dir.ok_or("no such directory; make it first")
+    })
 }
 
 /// The host, without the brackets of an IPv6 address.

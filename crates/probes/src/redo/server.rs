@@ -59,10 +59,7 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) fn of(request: &Request) -> Result<Self, EngineError> {
-        let allow_write = request.read(&options::ALLOW_WRITE, |dir| {
-            let dir = Some(PathBuf::from(dir)).filter(|dir| dir.is_dir());
-            dir.ok_or("no such directory; make it first")
-        })?;
+        let allow_write = asked::directory(request, &options::ALLOW_WRITE)?;
         Ok(Self {
             bind: request.option(&options::BIND).to_owned(),
             port: request.number(&options::PORT, 0..=u16::MAX)?.unwrap_or_default(),

@@ -281,11 +281,7 @@ fn block_sizes(job: &JobReading) -> String {
 
 /// Every option with its origin: the job's own options override the global ones; resolved values follow.
 fn settings(readings: &StorageReadings, job: &JobReading) -> Vec<SettingLine> {
-    let line = |name: &str, value: &str, origin: &str| SettingLine {
-        name: name.to_owned(),
-        value: value.to_owned(),
-        origin: origin.to_owned(),
-    };
+    let line = |name: &str, value: &str, origin: &str| SettingLine::new(name, value, origin);
     let given =
         |(name, value): &(String, Option<String>), origin: &str| line(name, value.as_deref().unwrap_or("1"), origin);
     let own = |name: &str| job.options.iter().any(|(option, _)| option == name);

@@ -19,7 +19,7 @@ use crate::verify::Content;
 use assay_block::{BlockError, DirectFile, LaneDone, Lanes, ThreadUsage};
 use assay_measure::clock::{Clock, Ns};
 use assay_run::stop::Stop;
-use assay_run::thread_clock;
+use assay_run::thread_clock::{self, ThreadTimes};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
@@ -176,7 +176,7 @@ pub(super) struct Worker<'a> {
     pub(super) moved: u64,
     pub(super) failure: Option<Failure>,
     pub(super) usage_before: ThreadUsage,
-    pub(super) run_delay_before_ns: Ns,
+    pub(super) times_before: ThreadTimes,
     pub(super) entries_before: u64,
 }
 
@@ -274,7 +274,7 @@ impl<'a> Worker<'a> {
             moved: 0,
             failure: None,
             usage_before: ThreadUsage::default(),
-            run_delay_before_ns: 0,
+            times_before: ThreadTimes::default(),
             entries_before: 0,
         }
     }
@@ -453,7 +453,7 @@ impl<'a> Worker<'a> {
             self.deadline_ns = now + runtime_ns;
         }
         self.usage_before = ThreadUsage::now();
-        self.run_delay_before_ns = thread_clock::read().run_delay_ns;
+        self.times_before = thread_clock::read();
         self.entries_before = self.lanes.counters().submits;
         self.card.set_state(self.letter());
         self.card.first_ns.store(now, Ordering::Release);
@@ -533,7 +533,7 @@ impl<'a> Worker<'a> {
         if self.measuring {
             reading.user_ns = usage.user_ns;
             reading.system_ns = usage.system_ns;
-            reading.run_delay_ns = thread_clock::read().run_delay_ns.saturating_sub(self.run_delay_before_ns);
+            reading.run_delay_ns = thread_clock::read().since(&self.times_before).run_delay_ns.unwrap_or(0);
             reading.context_switches = usage.context_switches;
             reading.major_faults = usage.major_faults;
             reading.minor_faults = usage.minor_faults;
