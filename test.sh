@@ -146,6 +146,14 @@ skip() {
 
 begin "packages and tools"
 source tests/needs.sh
+# Of a box that builds it once: what would make the next build quicker is a third of all room that is needed.
+[ -d target/debug/incremental ] || export CARGO_INCREMENTAL=0
+# A full disk fails anything, anywhere. Debian's packages and a build of everything take 6 GB.
+need_mb=8000 free_mb=$(df --output=avail -B 1000000 . | tail -n 1 | tr -d ' ')
+if [ ! -d target/debug ] && [ "$free_mb" -lt "$need_mb" ]; then
+    echo "$PWD: the build, its tests and their servers take up to $need_mb MB, and only $free_mb MB are free: make room" >&2
+    exit 3
+fi
 command -v cc >/dev/null || fetched
 if ! command -v cc >/dev/null; then
     echo "no C linker (package gcc): Rust cannot link without one" >&2
