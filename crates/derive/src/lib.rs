@@ -105,7 +105,7 @@ impl Parse for Metric {
                 Some(name) => return Err(Error::new_spanned(name, "a metric knows `half_width`")),
                 None => {
                     let word: Ident = input.parse()?;
-                    let is_way = word == "Higher" || word == "Lower";
+                    let is_way = ["Higher", "Lower", "Neither"].iter().any(|way| word == way);
                     *(if is_way { &mut metric.better } else { &mut metric.group }) = Some(word);
                 }
             }

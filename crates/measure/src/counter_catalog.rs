@@ -212,6 +212,8 @@ dictionary! {
     SERVER_COMMITS = "server commits", "server_commits_count", Count;
     /// Rollbacks as a server counts them.
     SERVER_ROLLBACKS = "server rollbacks", "server_rollbacks_count", Count;
+    /// Transactions of a server that changed data, whether they committed or not: each has a log to write.
+    SERVER_WRITE_TRANSACTIONS = "server write transactions", "server_write_transactions_count", Count;
     /// The collector's own transactions, already left out of the server's counts.
     COLLECTOR_TRANSACTIONS = "collector transactions", "collector_transactions_count", Count;
     /// Statement executions as `pg_stat_statements` counts them in the tested database, the collector's left out.

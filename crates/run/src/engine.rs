@@ -309,6 +309,15 @@ pub trait Running: Send {
     fn end(self: Box<Self>) -> Result<Vec<Line>, EngineError>;
 }
 
+/// What a server counts of all its clients' work, read from outside a run.
+pub trait Watched {
+    /// Its cumulative statistics at this instant.
+    fn sample(&self) -> StatSet;
+
+    /// Its version, the size of its blocks and of its cache, and what its statistics cover.
+    fn facts(&self) -> Vec<Fact>;
+}
+
 /// A target: one crate or folder, one line in the registry of the program.
 pub trait Target: Sync {
     /// `native`, `postgres`, ...: also the URL scheme.
@@ -389,6 +398,18 @@ pub trait Target: Sync {
     /// # Errors
     /// Foreign content, a damaged or unclean data set, no permission.
     fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError>;
+
+    /// Reads a server's own statistics while others work on it; nothing is written.
+    ///
+    /// # Errors
+    /// `Usage` where a target has no clients of its own to watch; no connection, no permission.
+    fn watch(&self, location: &str, settings: &Settings) -> Result<Box<dyn Watched>, EngineError> {
+        let _ = (location, settings);
+        Err(EngineError::Usage(format!(
+            "target {} cannot be watched: only a server has clients of its own",
+            self.name()
+        )))
+    }
 
     /// What `prepare` would do for `schemas` schemas: printed before the first byte is written.
     ///

@@ -51,3 +51,4 @@ mod turns;
 mod url;
 mod wanted;
 mod watch;
+mod watched;

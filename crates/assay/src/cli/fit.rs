@@ -6,13 +6,17 @@ use std::path::PathBuf;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct FitArgs {
-    /// AWR or Statspack reports, or runs of assay, of which the one with the peak is taken; last, a directory on the storage that
+    /// AWR or Statspack reports, runs of assay, or URLs of servers (postgres:, mysql:) whose statistics are watched while they
+    /// work; of several the one with the peak is taken; last, a directory on the storage that
     /// the database is to have [default: .]
     #[arg(value_name = "REPORT... [PATH]", required = true)]
     pub(crate) words: Vec<PathBuf>,
     /// What the load needs, without offering it: no box is needed, and nothing is written but with -o
     #[arg(long, conflicts_with_all = ["dry_run", "size", "time", "anyway"])]
     pub(crate) plan_only: bool,
+    /// How long a server is watched, from 10s to 24h
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    pub(crate) interval: String,
     /// A price file as `assay cost` reads it: the cheapest shape that holds the load
     #[arg(long, value_name = "FILE")]
     pub(crate) prices: Option<PathBuf>,

@@ -4,12 +4,14 @@ use super::cost::read_prices;
 use super::import::imported;
 use super::platform::{busy, file_bytes, place_of, refuse_busy};
 use super::probe::{dry_run, stamped, time_within};
+use super::watch;
 use crate::cli::format::is_json;
 use crate::cli::{FitArgs, SettingArgs};
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure};
 use crate::rundir::{self, RECORD, RunDir};
 use crate::{answer, perform, plan_text, progress, record, signals, stored, ui};
+use assay_measure::config::mask_url_password;
 use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
 use assay_measure::snapshot::{RunData, SettingLine};
@@ -36,7 +38,9 @@ const NS_PER_S: u64 = 1_000_000_000;
 pub(super) fn fit(args: &FitArgs) -> Result<Code, Failure> {
     let (reports, place) = words(args)?;
     let step_s = seconds(&args.time)?;
-    let (loads, source) = loads(reports)?;
+    let interval = time_within(&args.interval, Duration::from_secs(10)..=Duration::from_secs(86_400), "10s to 24h")?;
+    let stop = signals::watch()?;
+    let (loads, source) = loads(reports, interval, &stop)?;
     let shapes = args.prices.as_deref().map_or(Ok(Vec::new()), shapes)?;
     let mut asked = FitAsked { loads, source, place: None, offer: None, step_s, shapes };
     if args.plan_only {
@@ -61,7 +65,7 @@ pub(super) fn fit(args: &FitArgs) -> Result<Code, Failure> {
     }
     asked.offer = Offer::of(asked.load(), file_bytes(args.size.as_deref(), USUAL_BYTES, &place)?);
     asked.place = Some(place);
-    offer(args, &asked)
+    offer(args, &asked, &stop)
 }
 
 /// The reports, and the directory: the last word where it is one that holds no record.
@@ -87,11 +91,11 @@ fn seconds(given: &str) -> Result<u64, Failure> {
 }
 
 /// The loads of all reports, and the record of the one with the peak.
-fn loads(reports: &[PathBuf]) -> Result<(Vec<DatabaseLoad>, Record), Failure> {
+fn loads(reports: &[PathBuf], interval: Duration, stop: &Stop) -> Result<(Vec<DatabaseLoad>, Record), Failure> {
     let (mut loads, mut sources, mut refused) = (Vec::new(), Vec::new(), Vec::new());
     for report in reports {
-        let name = report.display().to_string();
-        for record in records(report)? {
+        let name = mask_url_password(&report.display().to_string());
+        for record in records(report, interval, stop)? {
             match DatabaseLoad::of(&name, &record) {
                 Ok(load) => {
                     loads.push(load);
@@ -110,8 +114,11 @@ fn loads(reports: &[PathBuf]) -> Result<(Vec<DatabaseLoad>, Record), Failure> {
     Ok((asked.loads, sources.swap_remove(at)))
 }
 
-/// Of a run its record, of another tool's output what an import makes of it.
-fn records(report: &Path) -> Result<Vec<Record>, Failure> {
+/// Of a run its record, of another tool's output what an import makes of it, of a server what it counts from now on.
+fn records(report: &Path, interval: Duration, stop: &Stop) -> Result<Vec<Record>, Failure> {
+    if let Some(url) = watch::url(report) {
+        return watch::watch(url, interval, stop).map(|record| vec![record]);
+    }
     let below = report.join(RECORD);
     if below.is_file() {
         return stored::read(&below).map(|record| vec![record]);
@@ -175,7 +182,7 @@ fn labels(args: &FitArgs, asked: &FitAsked, id: String) -> RunData {
 }
 
 /// Offers the load, rising, to a data set of its own that goes at the end.
-fn offer(args: &FitArgs, asked: &FitAsked) -> Result<Code, Failure> {
+fn offer(args: &FitArgs, asked: &FitAsked, stop: &Stop) -> Result<Code, Failure> {
     let id = rundir::new_id();
     let place = rundir::place(args.record.output.as_deref(), NAME, &id);
     let before = steps_done(args.record.output.as_deref(), asked)?;
@@ -189,14 +196,13 @@ fn offer(args: &FitArgs, asked: &FitAsked) -> Result<Code, Failure> {
         return if is_json(args.record.format) { plan_only(args, asked) } else { dry_run(args.record.format, &lines) };
     }
     ui::say(&plan_text::lines(&lines));
-    let stop = signals::watch()?;
-    refuse_busy(args.anyway, busy(&stop))?;
+    refuse_busy(args.anyway, busy(stop))?;
     let run = labels(args, asked, id.clone());
     let dir = if before.is_empty() { RunDir::above(&place) } else { RunDir::claimed(&place) }?;
     crate::html::share_in(&dir)?;
     let shown = configured.shown();
     let destroy = || configured.life(&shown).destroy(&configured.settings);
-    let data = perform::prepare(&configured, &load, &stop).map_err(|failure| {
+    let data = perform::prepare(&configured, &load, stop).map_err(|failure| {
         // What was loaded is of no use to the next fit, which has a data set of its own.
         let is_gone = destroy().is_ok();
         if stop.requested() && is_gone {
@@ -204,7 +210,7 @@ fn offer(args: &FitArgs, asked: &FitAsked) -> Result<Code, Failure> {
         }
         failure
     })?;
-    let mut rising = Rising { asked, id: &id, dir: &dir, data, stop: &stop, steps: before };
+    let mut rising = Rising { asked, id: &id, dir: &dir, data, stop, steps: before };
     let ended = rising.all(&run);
     let gone = destroy();
     let steps = rising.steps;
@@ -322,7 +328,8 @@ mod tests {
 
     /// What the plan of a report says, by its figures; or why it is refused.
     fn plan(name: &str) -> Result<Vec<(String, String)>, String> {
-        let (loads, source) = loads(&[data(name)]).map_err(|failure| failure.lines.join("; "))?;
+        let (loads, source) =
+            loads(&[data(name)], Duration::ZERO, &Stop::new()).map_err(|failure| failure.lines.join("; "))?;
         let offer = Offer::of(&loads[0], USUAL_BYTES);
         Ok(plan_rows(&FitAsked { loads, source, offer, step_s: 30, ..FitAsked::default() }))
     }
@@ -358,7 +365,7 @@ mod tests {
         let scratch = tempfile::tempdir().expect("a temporary directory");
         let file = scratch.path().join("awrddrpt.txt");
         std::fs::write(&file, "WORKLOAD REPOSITORY COMPARE PERIOD REPORT\n\nReport Summary\n").expect("written");
-        let why = loads(&[file]).expect_err("refused").lines.join("; ");
+        let why = loads(&[file], Duration::ZERO, &Stop::new()).expect_err("refused").lines.join("; ");
         assert!(why.contains("compares two periods"), "{why}");
     }
 }

@@ -23,6 +23,7 @@ mod sweep;
 mod temp_server;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use crate::cli::{Cli, Command, ReportArgs, RunsCommand};
 use crate::exit::{Code, Failure};

@@ -22,7 +22,7 @@ pub use series::{SeriesBuilder, steadiness_of};
 
 use crate::deltas::{Deltas, NO_WINDOW, Rises, seconds};
 use assay_measure::counter_catalog;
-use assay_measure::record::{Figure, Instance, Interval, OsInfo, Record, Series};
+use assay_measure::record::{AshInfo, Figure, Instance, Interval, OsInfo, Record, Series};
 use assay_measure::snapshot::RunData;
 
 /// Builds the record of a run.
@@ -47,6 +47,33 @@ pub fn build_with(data: &RunData, mut series: SeriesBuilder) -> Record {
         rises.push(&data.drained);
     }
     derive(&Deltas::new(data), series.finish(data), &rises)
+}
+
+/// Builds the record of a server that others worked on between `begin` and `end`: what it counted, and nothing of the
+/// clients.
+#[must_use]
+pub fn watched(data: &RunData, series: SeriesBuilder) -> Record {
+    let deltas = &Deltas::new(data);
+    let mut load_profile = load::profile(deltas);
+    // Of sessions of ours, of which there were none.
+    load_profile.retain(|row| !["DB Time(s)", "Operations"].contains(&row.name.as_str()));
+    let instance = Instance {
+        load_profile,
+        efficiency: load::efficiency(deltas),
+        stats: load::statistics(deltas),
+        gauges: load::gauges(deltas),
+        events: events::events(deltas, &AshInfo::default()),
+        io_functions: io::functions(deltas),
+        ..Instance::default()
+    };
+    let interval = Interval {
+        begin: data.begin.wall.clone(),
+        end: data.end.wall.clone(),
+        elapsed_s: deltas.window.elapsed_s.into(),
+        ..Interval::default()
+    };
+    let series = series.finish(data);
+    Record { kind: data.workload.clone(), interval, series, instance, ..Record::labelled(data) }
 }
 
 fn derive(deltas: &Deltas<'_>, series: Series, rises: &Rises) -> Record {

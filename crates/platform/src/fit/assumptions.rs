@@ -2,11 +2,12 @@
 //! carried over.
 
 use super::load::{
-    ACTIVE, BLOCK, CACHE, CPU, DatabaseLoad, ELAPSED, GETS, HIT, OTHER, READ_BYTES, READS, SCANNED, WRITE_BYTES, WRITES,
+    ACTIVE, BLOCK, CACHE, CACHED, CPU, DatabaseLoad, ELAPSED, GETS, HIT, OTHER, READ_BYTES, READS, SCANNED,
+    THROUGH_KERNEL, WRITE_BYTES, WRITES,
 };
 use super::offer::FEW;
 use assay_measure::figures::figures;
-use assay_measure::record::Record;
+use assay_measure::record::{Figure, Record};
 use assay_measure::units::{duration, fixed, short, size, told};
 
 /// What is assumed where the report tells nothing.
@@ -19,6 +20,45 @@ pub(crate) struct AssumptionRow {
     /// `much`, `some` or `little`, and why.
     #[column("How much it matters")]
     pub weight: String,
+}
+
+/// A cache that answers another part of the gets than the one there.
+#[figures]
+pub(crate) struct HitRatioRow {
+    #[column("Hit ratio, %", 2)]
+    pub hit_pct: Figure,
+    #[column("Reads/s", 0)]
+    pub reads_per_s: Figure,
+    #[column("x the reads there", 2)]
+    pub multiple: Figure,
+    #[column("Here")]
+    pub verdict: String,
+}
+
+/// How many of the reads there a better and a worse cache leave.
+const LEFT: [f64; 6] = [0.5, 1.0, 1.25, 1.5, 2.0, 4.0];
+
+/// How many reads are left where the cache here is better or worse; `held` is the largest multiple of the whole load that held.
+pub(super) fn caches(load: &DatabaseLoad, held: &Figure) -> Vec<HitRatioRow> {
+    let Some((hit, reads)) = load.value(HIT).filter(|hit| (0.0..100.0).contains(hit)).zip(load.value(READS)) else {
+        return Vec::new();
+    };
+    let missed = 100.0 - hit;
+    let row = |multiple: f64| {
+        let verdict = match held.value() {
+            None => "nothing was offered",
+            // At so much of everything.
+            Some(held) if multiple <= held => "holds",
+            Some(_) => "not shown: more reads than were offered",
+        };
+        HitRatioRow {
+            hit_pct: Figure::decimal(100.0 - multiple * missed),
+            reads_per_s: Figure::decimal(reads * multiple),
+            multiple: Figure::decimal(multiple),
+            verdict: verdict.to_owned(),
+        }
+    };
+    LEFT.into_iter().filter(|multiple| multiple * missed <= 100.0).map(row).collect()
 }
 
 /// Work that another storage may not do.
@@ -35,13 +75,18 @@ pub(crate) struct NotCarriedRow {
 pub(super) fn rows(load: &DatabaseLoad, record: &Record) -> Vec<AssumptionRow> {
     let row =
         |unknown: &str, assumed: String, weight: String| AssumptionRow { unknown: unknown.to_owned(), assumed, weight };
-    vec![
+    let mut all = vec![
         row("bursts within the interval", "an even rate: the mean of the interval".to_owned(), bursts(load, record)),
         row(
             "locality: which blocks are read again",
             "blocks at random over all data".to_owned(),
             "much behind a storage with a cache of its own: there it answered reads that it cannot answer here"
                 .to_owned(),
+        ),
+        row(
+            "which reads the page cache of the kernel answered",
+            "none: the device answers all".to_owned(),
+            pages(load, record),
         ),
         row(
             "skew: hot files and rows",
@@ -60,7 +105,22 @@ pub(super) fn rows(load: &DatabaseLoad, record: &Record) -> Vec<AssumptionRow> {
         ),
         row("size of a write", "one block or a few adjacent ones".to_owned(), write_size(load)),
         row("other requests: archiver, backup, control files", "none are offered".to_owned(), others(load)),
-    ]
+    ];
+    // A server that reads by itself, past the page cache, has none of them.
+    all.retain(|row| !row.weight.is_empty());
+    all
+}
+
+/// PostgreSQL counts what it asks of the kernel.
+fn pages(load: &DatabaseLoad, record: &Record) -> String {
+    match load.value(CACHED) {
+        Some(pct) if pct < 1.0 => "little: hardly any there".to_owned(),
+        Some(pct) => format!("much: {} % there", fixed(pct, 0)),
+        None if record.run.engine != THROUGH_KERNEL => String::new(),
+        None => {
+            "much where the host there had memory to spare: the server counts what it asks of the kernel".to_owned()
+        }
+    }
 }
 
 /// Of a run with a series the busiest second is known.

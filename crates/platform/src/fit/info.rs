@@ -1,6 +1,6 @@
 //! The figures of a fit.
 
-use super::assumptions::{AssumptionRow, NotCarriedRow};
+use super::assumptions::{AssumptionRow, HitRatioRow, NotCarriedRow};
 use super::here::{FitStepRow, SideRow};
 use super::instances::InstanceRow;
 use super::load::DerivedRow;
@@ -20,7 +20,7 @@ pub(crate) struct FitInfo {
     /// Where the load was offered; empty: nowhere.
     pub place: String,
     /// Reads, writes and log writes per second, and their bytes, which a storage has to do.
-    #[metric("I/Os that the load needs")]
+    #[metric("I/Os that the load needs", Neither)]
     pub needed_ios_per_s: Figure,
     pub needed_bytes_per_s: Figure,
     /// Least and most of reads and writes over all reports.
@@ -38,6 +38,8 @@ pub(crate) struct FitInfo {
     #[metrics]
     pub load: Vec<DerivedRow>,
     pub assumptions: Vec<AssumptionRow>,
+    /// What another hit ratio of the cache would leave to read; empty: none is told.
+    pub caches: Vec<HitRatioRow>,
     pub not_carried: Vec<NotCarriedRow>,
     pub reports: Vec<ReportRow>,
     pub instances: Vec<InstanceRow>,

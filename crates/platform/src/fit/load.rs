@@ -17,6 +17,12 @@ pub struct DatabaseLoad {
     pub(super) rows: Vec<DerivedRow>,
 }
 
+/// The engine that reads through the kernel's page cache, always.
+pub(super) const THROUGH_KERNEL: &str = "postgres";
+
+/// The kind of the record of a server that was watched.
+pub const WATCHED: &str = "watch";
+
 /// A figure that was derived.
 #[figures(group = Host, scope = "{figure}")]
 pub(crate) struct DerivedRow {
@@ -42,6 +48,11 @@ const MOST_S: f64 = 25.0 * 3600.0;
 const IDLE_PER_S: f64 = 5.0;
 /// A report of a database cannot have a block of another size.
 const BLOCKS: [f64; 6] = [2048.0, 4096.0, 8192.0, 16_384.0, 32_768.0, 65_536.0];
+
+/// No device answers in this time, us; the page cache of a kernel does.
+const NO_DEVICE_US: f64 = 10.0;
+/// From this part of the reads on, %, their mean latency is not a device's.
+pub(super) const MOSTLY_PCT: f64 = 50.0;
 
 const ABSENT: &str = "the report does not have it";
 
@@ -117,6 +128,7 @@ pub(super) const WRITE_BYTES: &str = "written_bytes_per_s";
 pub(super) const REDO: &str = "redo_bytes_per_s";
 pub(super) const LOG_WRITES: &str = "log_writes_per_s";
 pub(super) const COMMITS: &str = "commits_per_s";
+pub(super) const CACHED: &str = "page_cache_pct";
 pub(super) const READ_US: &str = "read_us";
 pub(super) const SCAN_US: &str = "scan_read_us";
 pub(super) const COMMIT_US: &str = "commit_us";
@@ -211,10 +223,16 @@ const ROWS: &[RowOf] = &[
         };
         first([
             (of.stat("user_commits_count"), "user commits", "total / interval"),
+            (
+                of.stat("server_write_transactions_count"),
+                "server write transactions",
+                "total / interval; those that only read write no log",
+            ),
             (commits, "Load Profile: Transactions, Rollbacks", "Transactions - Rollbacks"),
         ])
     }),
-    (READ_US, |of| of.mean(&SINGLE, "foreground")),
+    (CACHED, |of| of.page_cache()),
+    (READ_US, |of| of.read()),
     (SCAN_US, |of| of.mean(&MULTI, "foreground")),
     (COMMIT_US, |of| of.mean(&["log file sync"], "foreground")),
     (LOG_WRITE_US, |of| of.mean(&["log file parallel write"], "background")),
@@ -241,7 +259,10 @@ const ROWS: &[RowOf] = &[
     }),
     (ACTIVE, |of| {
         let time = of.record.instance.time_model.db_time_us.per(1e6 * of.elapsed_s, ABSENT);
-        (known(Some(&time)), "DB Time", "DB Time / interval")
+        first([
+            (known(Some(&time)), "DB Time", "DB Time / interval"),
+            (of.stat("server_active_time_ns").scaled(1e-9), "server active time", "total / interval"),
+        ])
     }),
     (CPU, |of| {
         let time = of.record.instance.time_model.db_cpu_us.per(1e6 * of.elapsed_s, ABSENT);
@@ -387,6 +408,30 @@ impl<'a> Reading<'a> {
         )
     }
 
+    /// What part of the reads the kernel answered from its memory, where the server reads through it.
+    fn page_cache(&self) -> Found {
+        let sources = self.record.instance.reads.as_ref();
+        let (mean, event, _) = self.mean(&SINGLE, "foreground");
+        let is_through = self.record.run.engine == THROUGH_KERNEL;
+        let told = mean.value().filter(|us| is_through && *us < NO_DEVICE_US).map(|_| 100.0);
+        first([
+            (known(sources.map(|sources| &sources.page_cache_pct)), "Read Sources", "bytes that no device delivered"),
+            (Figure::known(told, ABSENT), event, "all, where the mean read takes less than a device's 10 us"),
+        ])
+    }
+
+    /// The mean read of one block, where a device answered most of them.
+    fn read(&self) -> Found {
+        let (mean, event, formula) = self.mean(&SINGLE, "foreground");
+        match self.page_cache().0.value().filter(|pct| *pct >= MOSTLY_PCT) {
+            Some(pct) => {
+                let why = format!("the page cache answered {} % of the reads there, not a device", fixed(pct, 0));
+                (Figure::na(&why), event, formula)
+            }
+            None => (mean, event, formula),
+        }
+    }
+
     /// The mean wait of the first of these events that occurred.
     fn mean(&self, names: &[&'static str], actor: &str) -> Found {
         let events = &self.record.instance.events;
@@ -403,6 +448,13 @@ impl<'a> Reading<'a> {
 }
 
 fn tool(record: &Record) -> String {
+    if record.kind == WATCHED {
+        let mut facts = record.plan.engine_facts.iter();
+        let version = facts.find(|fact| fact.name == "server_version").map_or("", |fact| fact.value.as_str());
+        // Behind it stand the names of who built it.
+        let version = version.split(" (").next().unwrap_or_default();
+        return format!("the statistics of {version}, watched");
+    }
     let Some(import) = &record.import else { return format!("a run of assay on {}", record.run.engine) };
     let version = if import.tool_version.is_empty() { String::new() } else { format!(" {}", import.tool_version) };
     format!("{}{version}, {}", import.tool.to_uppercase(), import.format)

@@ -141,6 +141,10 @@ pub(super) fn render(record: &Record, info: &FitInfo) -> Sections {
     page.table_of("Steps", STEPS, &info.steps, "nothing was offered here");
     page.table_of("Load", LOAD, &info.load, "nothing was derived");
     page.table_of("Assumptions", "What the report does not tell.", &info.assumptions, "none");
+    if !info.caches.is_empty() {
+        let what = "Reads that are left where the cache here answers another part of the gets, all else as there.";
+        page.table_of("Another Cache", what, &info.caches, "no hit ratio is told");
+    }
     if !info.not_carried.is_empty() {
         page.table_of("Not Carried Over", CELLS, &info.not_carried, "nothing");
     }

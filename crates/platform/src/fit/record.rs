@@ -1,6 +1,6 @@
 //! The record of a fit: its kind, and how it follows from the reports and the steps.
 
-use super::assumptions::{not_carried, rows as assumptions};
+use super::assumptions::{caches, not_carried, rows as assumptions};
 use super::here::{FitStepRow, sides};
 use super::info::{FitInfo, HOLDS, ShapeRow, TOO_SMALL, UNTOLD};
 use super::load::{DatabaseLoad, DerivedRow, LOG_WRITES, READ_BYTES, READS, REDO, WRITE_BYTES, WRITES};
@@ -118,6 +118,8 @@ fn info(asked: &FitAsked, steps: &[FitStep]) -> FitInfo {
     let tried = asked.tried(steps);
     let (limit, limit_evidence) = limit(asked, steps, &tried);
     let first = steps.iter().find(|step| step.factor == 1.0);
+    let held = (!steps.is_empty()).then(|| rise::held(&tried));
+    let headroom_ratio = Figure::known(held, "nothing was offered here");
     FitInfo {
         report: load.name.clone(),
         tool: load.tool.clone(),
@@ -129,11 +131,8 @@ fn info(asked: &FitAsked, steps: &[FitStep]) -> FitInfo {
         needed_bytes_per_s: needed_bytes,
         least_ios_per_s: ends(|(least, _)| least),
         most_ios_per_s: ends(|(_, most)| most),
-        headroom_ratio: if steps.is_empty() {
-            Figure::na("nothing was offered here")
-        } else {
-            Figure::decimal(rise::held(&tried))
-        },
+        caches: caches(load, &headroom_ratio),
+        headroom_ratio,
         limit,
         limit_evidence,
         disk_bytes: Figure::known(offer.map(Offer::disk_bytes), "a figure of the load is missing"),

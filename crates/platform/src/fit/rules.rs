@@ -1,14 +1,21 @@
 //! What to heed of a fit.
 
 use super::info::FitInfo;
-use super::load::{COMMITS, ELAPSED, READS, REDO, WRITES};
+use super::load::{CACHED, COMMITS, ELAPSED, MOSTLY_PCT, READS, REDO, WRITES};
 use super::offer::MET;
 use assay_measure::record::{Advice, Record};
 use assay_measure::rule::{Judges, Rule};
 use assay_measure::units::{fixed, short};
 
-pub(super) const RULES: &Judges<FitInfo> =
-    &[(MISSED, missed), (LONG, long), (DIFFERS, differs), (CELLS, cells), (MISSING, missing), (DISTURBED, disturbed)];
+pub(super) const RULES: &Judges<FitInfo> = &[
+    (MISSED, missed),
+    (LONG, long),
+    (DIFFERS, differs),
+    (CELLS, cells),
+    (MISSING, missing),
+    (DISTURBED, disturbed),
+    (KERNEL, kernel),
+];
 
 const MISSED: Rule = Rule {
     id: "F1",
@@ -142,4 +149,23 @@ fn disturbed(_: &Record, info: &FitInfo) -> Option<Advice> {
     let is_high = steps.iter().any(|step| step.multiple == "1");
     let text = || format!("While the load was offered, {}.", told.join(", "));
     (!told.is_empty()).then(|| DISTURBED.advise(is_high, text(), &[("steps_count", steps.len() as f64)]))
+}
+
+const KERNEL: Rule = Rule {
+    id: "F7",
+    title: "The page cache of the kernel answered the reads there",
+    changes_figures: true,
+    fires_when: || format!("At least {MOSTLY_PCT} % of the bytes read there came from no device"),
+    why: "The server counts what it asks of the kernel; the device there saw less, and the device here is asked for all of it.",
+    what_to_do: "Take the headroom for a box with no memory to spare; one with as much as there has more.",
+    cannot_judge_when: "The report does not tell, and reads there took as long as a device's.",
+    source: "Decided here.",
+};
+
+fn kernel(_: &Record, info: &FitInfo) -> Option<Advice> {
+    let pct = value(info, CACHED).filter(|pct| *pct >= MOSTLY_PCT)?;
+    let reads = value(info, READS).map_or_else(String::new, |reads| format!(" of {} reads/s", short(reads)));
+    let text =
+        format!("The page cache answered {} %{reads} there; here all of them are asked of the device.", fixed(pct, 0));
+    Some(KERNEL.advise(false, text, &[("page_cache_pct", pct)]))
 }

@@ -1,7 +1,8 @@
 //! Loads of known reports, and boxes whose steps are simulated.
 
+use super::assumptions::{HitRatioRow, caches};
 use super::info::FitInfo;
-use super::load::{COMMITS, DatabaseLoad, READS, REDO, SCANNED, WRITES};
+use super::load::{CACHED, COMMITS, DatabaseLoad, READ_US, READS, REDO, SCANNED, WRITES};
 use super::offer::{MET, Offer};
 use super::record::{FitAsked, FitStep, KIND, Shape, build, held, plan_rows, same_offer, steps_before};
 use super::rise::{holds, next};
@@ -9,6 +10,7 @@ use super::several::peak;
 use assay_measure::kind::Limit;
 use assay_measure::record::{Figure, ImportInfo, Metric, Record, StatRow};
 use assay_measure::snapshot::RunData;
+use assay_measure::units::fixed;
 use assay_testkit::rules::{Case, beside, just_fire};
 
 const GIB: u64 = 1 << 30;
@@ -18,6 +20,7 @@ fn frozen(name: &str) -> Record {
         "awr 11.2" => include_str!("../../../../testdata/frozen/import-awr-11_2-txt/record.json"),
         "awr 19c" => include_str!("../../../../testdata/frozen/import-awr-19c-txt/record.json"),
         "statspack" => include_str!("../../../../testdata/frozen/import-statspack-11_2-txt/record.json"),
+        "postgres" => include_str!("../../../../testdata/frozen/postgres-15/record.json"),
         "probe" => include_str!("../../../../testdata/frozen/sync/record.json"),
         _ => include_str!("../../../../testdata/frozen/native-updates/record.json"),
     };
@@ -106,6 +109,36 @@ fn a_run_of_ours_is_offered_as_it_was() {
         let ratio = had / load.value(name).expect("a figure");
         assert!((ratio - 1.0).abs() < MET, "{name}: {ratio}");
     }
+}
+
+#[test]
+fn what_the_page_cache_answered_has_no_latency_of_a_device() {
+    let mut record = frozen("postgres");
+    let load = DatabaseLoad::of("x", &record).expect("a load");
+    assert_eq!((load.value(CACHED), load.value(READ_US)), (Some(100.0), None));
+    // Of a server that was watched nothing is known but the time that a read took.
+    record.instance.reads = None;
+    for (us, cached, told) in [(2.8, Some(100.0), None), (80.0, None, Some(80.0))] {
+        let mut record = record.clone();
+        let read = record.instance.events.iter_mut().find(|event| event.name == "db file sequential read");
+        read.expect("reads").us_avg = Figure::decimal(us);
+        let load = DatabaseLoad::of("x", &record).expect("a load");
+        assert_eq!((load.value(CACHED), load.value(READ_US)), (cached, told), "{us} us");
+    }
+}
+
+#[test]
+fn another_cache_holds_as_far_as_the_whole_load_was_held() {
+    let rows = |held: Figure| {
+        let load = DatabaseLoad::of("x", &frozen("awr 19c")).expect("a load");
+        let row = |row: HitRatioRow| {
+            let of = |figure: Figure| figure.value().expect("a figure");
+            (fixed(of(row.hit_pct), 2), fixed(of(row.multiple), 2), row.verdict)
+        };
+        caches(&load, &held).into_iter().map(row).collect::<Vec<_>>()
+    };
+    insta::assert_debug_snapshot!("another cache", rows(Figure::decimal(2.0)));
+    assert!(rows(Figure::na("none")).iter().all(|row| row.2 == "nothing was offered"));
 }
 
 #[test]
@@ -331,6 +364,12 @@ fn every_rule_just_fires() {
                 (step.record.interval, step.record.os) = (host.interval, host.os);
             }
             build(&RunData::default(), &asked, &[step], false)
+        }),
+        ("F7", |fires| {
+            let mut record = frozen("postgres");
+            let reads = record.instance.reads.as_mut().expect("where its reads came from");
+            reads.page_cache_pct = Figure::decimal(if fires { 50.0 } else { 49.0 });
+            of(&record, None)
         }),
     ];
     just_fire(&KIND.rules(), cases);

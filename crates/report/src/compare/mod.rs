@@ -125,7 +125,10 @@ fn info((at, group): (usize, &RunGroup<'_>)) -> GroupInfo {
             Some(import) => import.format.clone(),
             None => record.run.workload.clone(),
         },
-        engine: record.run.engine.clone(),
+        engine: match record.run.engine.as_str() {
+            "probe" => crate::answer::place(record).to_owned(),
+            engine => engine.to_owned(),
+        },
         started: record.run.started.clone(),
         sessions: record.run.sessions,
         elapsed_s: record.interval.elapsed_s.clone(),

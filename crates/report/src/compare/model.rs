@@ -57,7 +57,7 @@ pub struct RunCard {
     pub label: String,
     /// `slob`, `io`, ... or the tool that measured it, of an import.
     pub workload: String,
-    /// `native`, `postgres`, ...
+    /// `native`, `postgres`, ...; of a probe where it measured.
     pub engine: String,
     /// RFC 3339 time of the start, or empty.
     pub started: String,

@@ -48,11 +48,12 @@ use crate::claim::Purpose;
 use crate::marked::Marked;
 use crate::place::{Place, Temporary};
 use crate::slob::{Dialect, Job, Jobs, SlobOn};
+use crate::watched::Live;
 use address::Address;
 use assay_measure::config::{Concern, ParamDef, SERVERS, Settings};
 use assay_measure::plain::is_unprintable;
 use assay_run::dataset::lines::text;
-use assay_run::engine::{Engine, EngineError, Line, Progress, Started, Target};
+use assay_run::engine::{Engine, EngineError, Line, Progress, Started, Target, Watched};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use assay_slob::params::{MYSQL, SQL};
@@ -221,6 +222,16 @@ impl Dialect for Mariadb {
             marker::drop_schema(*n).iter().try_for_each(|sql| run(sql))?;
         }
         marker::drop_marker().iter().try_for_each(|sql| run(sql))
+    }
+
+    fn watch(at: &Address) -> Result<Box<dyn Watched>, EngineError> {
+        let mut session = Self::open(at)?;
+        let server = server::Server::ask(&mut session)?;
+        let stats = stats::ServerStats::open(at, &server, session.id(), false)?;
+        // Nothing is claimed.
+        stats.claim_ends();
+        let version = format!("{} {}", server.product.name(), server.version);
+        Ok(Live::boxed(&version, (server.page_bytes, server.pool_bytes), stats.facts(), move || stats.sample().0))
     }
 
     fn run(

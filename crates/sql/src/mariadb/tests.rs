@@ -392,9 +392,19 @@ fn slob_18_heavy_updates_log_more_than_five_times_what_light_ones_do() {
         let data = run(&url, &plan, &[]);
         assert_eq!(counted(&data, counter_catalog::USER_COMMITS), 100);
         assert_eq!(counted(&data, counter_catalog::TUPLES_UPDATED), 6400);
+        // The server keeps statistics of the tables too.
+        let wrote = counted(&data, counter_catalog::SERVER_WRITE_TRANSACTIONS);
+        assert!((100..=110).contains(&wrote), "{wrote} transactions");
         counted(&data, counter_catalog::REDO_SIZE) / 6400
     };
+    // Somebody else watches.
+    let watched = Mariadb::SLOB.watch(&url, &settings(&[])).expect("statistics");
+    let wrote = || watched.sample().get(counter_catalog::SERVER_WRITE_TRANSACTIONS).expect("a count");
+    let before = wrote();
     let (lite, heavy) = (redo(RedoStress::Lite), redo(RedoStress::Heavy));
+    assert!((200..=220).contains(&(wrote() - before)));
+    let block = watched.facts().into_iter().find(|fact| fact.name == "block_bytes").expect("a fact");
+    assert_eq!(block.value, "16384");
     assert!(heavy > 5 * lite, "{lite} and {heavy} bytes a row");
     life::check(&Mariadb::SLOB, &url, &settings(SMALL_16)).unwrap();
 }

@@ -32,8 +32,9 @@ pub mod wire;
 use crate::claim::Purpose;
 use crate::place::{Place, Temporary};
 use crate::slob::{Dialect, Jobs, SlobOn};
+use crate::watched::Live;
 use assay_measure::config::{ParamDef, Settings};
-use assay_run::engine::{Engine, EngineError, Line, Progress, Started, Target};
+use assay_run::engine::{Engine, EngineError, Line, Progress, Started, Target, Watched};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use conninfo::ConnectOptions;
@@ -42,6 +43,7 @@ use marker::Found;
 use own::told;
 use prepare::{AS_OURSELVES, LoadPlan};
 use server::Server;
+use stats::{ServerStats, Timing};
 use wire::Connection;
 
 /// The parameter that limits the time of an answer.
@@ -195,6 +197,13 @@ impl Dialect for Postgres {
 
     fn remove(at: &At, held: Connection, found: &marker::Ours) -> Result<(), EngineError> {
         destroy::remove(at, held, found)
+    }
+
+    fn watch(at: &At) -> Result<Box<dyn Watched>, EngineError> {
+        let server = Server::ask(&mut Self::open(at)?)?;
+        let stats = ServerStats::open(&at.options, at.names.schema(), Timing::AsItIs)?;
+        let blocks = (server.block_bytes, server.shared_buffers_bytes);
+        Ok(Live::boxed(&format!("PostgreSQL {}", server.version), blocks, stats.facts(), move || stats.sample()))
     }
 
     fn run(

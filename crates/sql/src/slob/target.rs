@@ -6,7 +6,7 @@ use crate::marked::{Marked, Own};
 use crate::place::{LOOK, Place, Temporary};
 use assay_measure::config::{Concern, ParamDef, SERVERS, Settings};
 use assay_run::dataset::lines::text;
-use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Started, Target};
+use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Started, Target, Watched};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use assay_slob::params::SQL;
@@ -114,6 +114,11 @@ pub(crate) trait Dialect: Jobs + std::fmt::Debug + Sync {
 
     fn remove(at: &Self::At, held: Self::Held, found: &Self::Found) -> Result<(), EngineError>;
 
+    /// As [`Target::watch`].
+    fn watch(_at: &Self::At) -> Result<Box<dyn Watched>, EngineError> {
+        Err(EngineError::Usage(format!("target {} cannot be watched: give a report of the server", Self::NAME)))
+    }
+
     /// Opens it for a run.
     fn run(
         at: Self::At,
@@ -212,6 +217,10 @@ impl<D: Dialect> Target for SlobOn<D> {
             settings.text(name),
             servers.join(", ")
         )))
+    }
+
+    fn watch(&self, location: &str, settings: &Settings) -> Result<Box<dyn Watched>, EngineError> {
+        D::watch(&self.brief(location, settings, LOOK)?.1)
     }
 
     fn inspect(&self, location: &str, settings: &Settings) -> Result<Presence, EngineError> {

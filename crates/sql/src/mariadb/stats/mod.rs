@@ -12,6 +12,7 @@ mod timing;
 use super::address::Address;
 use super::claim;
 use super::conn::{Connection, MyError, told};
+use super::product::Product;
 use super::server::Server;
 use crate::claim::Company;
 use crate::kept::{Kept, READING_MAX};
@@ -26,6 +27,10 @@ use std::sync::{Mutex, MutexGuard};
 use tables::{COUNTERS, EVENTS, GAUGES, TOTALS};
 pub(super) use timing::INSTRUMENT;
 use timing::Timing;
+
+/// A figure of ours among the server's.
+const WRITE_TRANSACTIONS: &str = "write_transactions";
+const UNCOUNTED: &str = "unknowable: the server counts them with its binary log, MariaDB also for a user with PROCESS";
 
 /// What a total has in addition to its part, by the name of the total; never falls.
 type Rests = BTreeMap<&'static str, u64>;
@@ -43,7 +48,29 @@ pub(super) struct ServerStats {
     page_bytes: u64,
     in_server: bool,
     timing: Timing,
+    writes: Writes,
     state: Mutex<State>,
+}
+
+/// How a server counts the transactions that write.
+#[derive(Clone, Copy, Debug)]
+enum Writes {
+    /// Each has a cache of the binary log.
+    BinaryLog,
+    /// Each takes two identifiers, at its first write and at its end.
+    Identifiers,
+    Uncounted,
+}
+
+impl Writes {
+    fn of(connection: &mut Connection) -> Result<Self, MyError> {
+        Ok(match (connection.number("select @@log_bin")?, connection.product) {
+            (1, _) => Self::BinaryLog,
+            (_, Product::MariaDb) => Self::Identifiers,
+            // MySQL gives the second one only where rows are changed or deleted.
+            (_, Product::MySql) => Self::Uncounted,
+        })
+    }
 }
 
 /// One reading.
@@ -71,12 +98,14 @@ impl ServerStats {
         let doing = told("reading the server's counters");
         let mut connection = Connection::open(&address.brief(READING_MAX))?;
         let timing = Timing::of(&mut connection).map_err(&doing)?;
-        read(&mut connection, &timing).map_err(&doing)?;
+        let writes = Writes::of(&mut connection).map_err(&doing)?;
+        read(&mut connection, &timing, writes).map_err(&doing)?;
         Ok(Self {
             address: address.clone(),
             page_bytes: server.page_bytes,
             in_server,
             timing,
+            writes,
             state: Mutex::new(State {
                 rests: Rests::new(),
                 connection: Kept::new(connection),
@@ -127,6 +156,7 @@ impl ServerStats {
         match status.get(name) {
             Some(value) => Reading::Count(value.saturating_mul(factor)),
             None if name.starts_with("file.") => Reading::Na(self.timing.silent().to_owned()),
+            None if name == WRITE_TRANSACTIONS => Reading::Na(UNCOUNTED.to_owned()),
             None => Reading::Na("absent: this version of the server has no such counter".to_owned()),
         }
     }
@@ -148,7 +178,7 @@ impl ServerStats {
     fn reading(&self, state: &mut State) -> Result<Raw, String> {
         let State { connection, company, claim_ended, .. } = state;
         let read = |connection: &mut Connection| {
-            let raw = read(connection, &self.timing)?;
+            let raw = read(connection, &self.timing, self.writes)?;
             if !*claim_ended {
                 let holders = claim::runs(connection, &self.address.database)?;
                 company.note(holders.into_iter().map(|id| (id, String::new())));
@@ -185,7 +215,7 @@ impl ServerStats {
 }
 
 /// Reads everything at one instant.
-fn read(connection: &mut Connection, timing: &Timing) -> Result<Raw, MyError> {
+fn read(connection: &mut Connection, timing: &Timing, writes: Writes) -> Result<Raw, MyError> {
     let rows = connection.rows("show global status")?;
     let mut status: BTreeMap<String, u64> = rows
         .into_iter()
@@ -203,7 +233,14 @@ fn read(connection: &mut Connection, timing: &Timing) -> Result<Raw, MyError> {
         status.insert("innodb_checkpoint_age".to_owned(), age);
     }
     timing.read(connection, &mut status)?;
-    Ok(Raw { status, gauges: monitor::read(connection)?, clients: clients(connection)? })
+    let monitor = monitor::read(connection)?;
+    let counted = match writes {
+        Writes::BinaryLog => status.get("binlog_cache_use").copied(),
+        Writes::Identifiers => monitor.next_id.map(|id| id / 2),
+        Writes::Uncounted => None,
+    };
+    status.extend(counted.map(|count| (WRITE_TRANSACTIONS.to_owned(), count)));
+    Ok(Raw { status, gauges: monitor.gauges, clients: clients(connection)? })
 }
 
 /// The threads of all clients, if the user may see other users' sessions.

@@ -65,6 +65,7 @@ pub(super) const COUNTERS: &[CounterRow] = &[
     row(&[PHYSICAL_WRITE_TOTAL_REQUESTS], 0, ["innodb_data_writes"], ""),
     row(&[PHYSICAL_WRITE_TOTAL_BYTES], 0, ["innodb_data_written"], ""),
     row(&[SERVER_COMMITS], 0, ["n/a unknowable: the server counts reading statements among its commits"], OWN),
+    row(&[SERVER_WRITE_TRANSACTIONS], 0, ["write_transactions"], "binlog_cache_use | SHOW ENGINE INNODB STATUS"),
     row(&[SERVER_ACTIVE_TIME], 0, ["n/a disabled: statements are not instrumented (performance_schema)"], OWN),
     row(
         &[

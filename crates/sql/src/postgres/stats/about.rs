@@ -31,6 +31,8 @@ pub(in crate::postgres) enum Timing {
     On,
     /// Off.
     Off,
+    /// As the server has it: the sessions are others'.
+    AsItIs,
 }
 
 impl Timing {
@@ -239,7 +241,7 @@ fn io_timing(
     timing: Timing,
     already: bool,
 ) -> Result<(bool, Vec<String>, String), PgError> {
-    let wanted = timing != Timing::Off;
+    let wanted = if timing == Timing::AsItIs { already } else { timing != Timing::Off };
     if already == wanted {
         let achieved = if already { "on, by the server's settings" } else { "off, by the server's settings" };
         return Ok((already, Vec::new(), achieved.to_owned()));

@@ -112,6 +112,8 @@ pub(super) const GROUPS: &[Group] = &[
         silent: "unsupported: a standby writes no log",
         ..PLAIN
     },
+    // An identifier is given to each transaction that writes, and to each savepoint that does.
+    Group { name: "xids", from: "(select pg_snapshot_xmax(pg_current_snapshot())::text::numeric as next) x", ..PLAIN },
     Group {
         name: "db",
         column: "pg_stat_get_db_{}(o)",
@@ -199,6 +201,7 @@ pub(super) const SIZES: [&str; 2] = ["size.bytes/block", "db.blocks_fetched - db
 pub(super) const COUNTERS: &[CounterRow] = &[
     row(&[SERVER_COMMITS], 0, ["db.xact_commit - own.statements"], DATABASE),
     row(&[SERVER_ROLLBACKS], 0, ["db.xact_rollback"], DATABASE),
+    row(&[SERVER_WRITE_TRANSACTIONS], 0, ["xids.next"], "pg_current_snapshot"),
     row(&[COLLECTOR_TRANSACTIONS], 0, ["own.statements"], "client"),
     row(&[TUPLES_RETURNED], 0, ["db.tuples_returned"], DATABASE),
     row(&[TUPLES_FETCHED], 0, ["db.tuples_fetched"], DATABASE),

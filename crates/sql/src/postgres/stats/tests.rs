@@ -79,6 +79,7 @@ const TOLD: &[(Stat, std::ops::RangeInclusive<u32>)] = &[
     (dictionary::WAL_SYNCS, 14..=18),
     (dictionary::SERVER_COMMITS, 13..=18),
     (dictionary::SERVER_ROLLBACKS, 13..=18),
+    (dictionary::SERVER_WRITE_TRANSACTIONS, 13..=18),
     (dictionary::SERVER_ACTIVE_TIME, 14..=18),
     (dictionary::SERVER_SESSIONS, 14..=18),
     (dictionary::SERVER_DEADLOCKS, 13..=18),
@@ -160,6 +161,7 @@ fn slob_50_the_servers_gets_agree_with_the_clients_and_misses_are_not_more() {
         assert_eq!(of(dictionary::SESSION_LOGICAL_READS), of(dictionary::CACHE_HITS) + of(dictionary::PHYSICAL_READS));
         // The collector's own transactions are not among them, nor those that publish.
         commits_agree(of(dictionary::SERVER_COMMITS), ops, version);
+        assert_eq!(of(dictionary::SERVER_WRITE_TRANSACTIONS), 0, "{version}");
         connection.close();
     }
 }
@@ -204,6 +206,7 @@ fn slob_20_the_server_commits_what_the_client_commits_and_logs_what_it_says() {
         let after = stats.sample();
         let of = |stat| moved(&after, &before, stat);
         commits_agree(of(dictionary::SERVER_COMMITS), ops, version);
+        assert_eq!(of(dictionary::SERVER_WRITE_TRANSACTIONS), ops, "{version}");
         assert_eq!(of(dictionary::TUPLES_UPDATED), ops * 8, "{version}");
         assert_eq!(of(dictionary::TABLE_UPDATES), ops * 8, "{version}");
         let hot = of(dictionary::TABLE_UPDATES_HOT);
