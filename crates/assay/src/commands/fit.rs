@@ -18,7 +18,9 @@ use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::units;
 use assay_platform::fit::load::DatabaseLoad;
 use assay_platform::fit::offer::Offer;
-use assay_platform::fit::record::{FitAsked, FitStep, Shape, build, held, plan_rows, same_offer, steps_before};
+use assay_platform::fit::record::{
+    FitAsked, FitStep, Shape, build, held, load_of, plan_rows, same_offer, steps_before,
+};
 use assay_platform::fit::rise;
 use assay_report::cost;
 use assay_report::formats::Input;
@@ -96,7 +98,7 @@ fn loads(reports: &[PathBuf], interval: Duration, stop: &Stop) -> Result<(Vec<Da
     for report in reports {
         let name = mask_url_password(&report.display().to_string());
         for record in records(report, interval, stop)? {
-            match DatabaseLoad::of(&name, &record) {
+            match load_of(&name, &record) {
                 Ok(load) => {
                     loads.push(load);
                     sources.push(record);

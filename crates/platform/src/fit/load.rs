@@ -412,8 +412,7 @@ impl<'a> Reading<'a> {
     fn page_cache(&self) -> Found {
         let sources = self.record.instance.reads.as_ref();
         let (mean, event, _) = self.mean(&SINGLE, "foreground");
-        let is_through = self.record.run.engine == THROUGH_KERNEL;
-        let told = mean.value().filter(|us| is_through && *us < NO_DEVICE_US).map(|_| 100.0);
+        let told = mean.value().filter(|us| self.is_through_kernel() && *us < NO_DEVICE_US).map(|_| 100.0);
         first([
             (known(sources.map(|sources| &sources.page_cache_pct)), "Read Sources", "bytes that no device delivered"),
             (Figure::known(told, ABSENT), event, "all, where the mean read takes less than a device's 10 us"),
@@ -428,8 +427,15 @@ impl<'a> Reading<'a> {
                 let why = format!("the page cache answered {} % of the reads there, not a device", fixed(pct, 0));
                 (Figure::na(&why), event, formula)
             }
+            None if self.is_through_kernel() && self.page_cache().0.value().is_none() => {
+                (Figure::na("what part of the reads the page cache answered there is not told"), event, formula)
+            }
             None => (mean, event, formula),
         }
+    }
+
+    fn is_through_kernel(&self) -> bool {
+        self.record.run.engine == THROUGH_KERNEL
     }
 
     /// The mean wait of the first of these events that occurred.

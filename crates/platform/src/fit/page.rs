@@ -121,10 +121,11 @@ fn limit(info: &FitInfo) -> Limit {
 
 fn next(info: &FitInfo) -> Vec<Next> {
     if info.steps.is_empty() {
-        return vec![Next::new(
-            format!("assay fit {} PATH", assay_measure::plain::shell_word(&info.report)),
-            "offers this load to the box whose storage PATH is on",
-        )];
+        // The server stays where it is, and what it counted goes to the other box.
+        let report =
+            if info.report.contains("://") { "RECORD" } else { &assay_measure::plain::shell_word(&info.report) };
+        let why = "offers this load to the box whose storage PATH is on";
+        return vec![Next::new(format!("assay fit {report} PATH"), why)];
     }
     let platform = Next::new("assay platform", "says what a database needs besides, and what the kernel tells");
     let cpu = Next::new("assay cpu", "on both boxes: the CPUs' work is not in this load");

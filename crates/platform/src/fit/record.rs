@@ -10,7 +10,7 @@ use super::{instances, page, rise, rules, several};
 use assay_measure::cpu;
 use assay_measure::figures::of_layer;
 use assay_measure::kind::{Finding, Kind, Limit, OwnKind, TestConditions};
-use assay_measure::record::{Figure, Record};
+use assay_measure::record::{Figure, Part, Record};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units::{short, six};
 use std::path::PathBuf;
@@ -94,6 +94,23 @@ impl FitAsked {
     }
 }
 
+/// The load of a record: of a plan that was made elsewhere as it stands there, of any other as it follows from its statistics.
+///
+/// # Errors
+/// Why no load follows from it, in one sentence without its name.
+pub fn load_of(name: &str, record: &Record) -> Result<DatabaseLoad, String> {
+    let Some(plan) = planned(record) else { return DatabaseLoad::of(name, record) };
+    if plan.load.is_empty() {
+        return Err("is a plan without a load; make it anew from its report".to_owned());
+    }
+    Ok(DatabaseLoad { name: plan.report, tool: plan.tool, begin: plan.begin, rows: plan.load })
+}
+
+/// What a fit that was carried here says.
+fn planned(record: &Record) -> Option<FitInfo> {
+    (record.kind == FitInfo::NAME).then(|| record.parts.get()).flatten()
+}
+
 /// Builds the record of what is known until now.
 #[must_use]
 pub fn build(run: &RunData, asked: &FitAsked, steps: &[FitStep], is_stopped: bool) -> Record {
@@ -118,6 +135,14 @@ fn info(asked: &FitAsked, steps: &[FitStep]) -> FitInfo {
     let tried = asked.tried(steps);
     let (limit, limit_evidence) = limit(asked, steps, &tried);
     let first = steps.iter().find(|step| step.factor == 1.0);
+    let plan = planned(&asked.source);
+    let (assumptions, not_carried, instances) = match plan {
+        Some(plan) => (plan.assumptions, plan.not_carried, plan.instances),
+        None => {
+            let source = &asked.source;
+            (assumptions(load, source), not_carried(load, source), instances::rows(source))
+        }
+    };
     let held = (!steps.is_empty()).then(|| rise::held(&tried));
     let headroom_ratio = Figure::known(held, "nothing was offered here");
     FitInfo {
@@ -138,10 +163,10 @@ fn info(asked: &FitAsked, steps: &[FitStep]) -> FitInfo {
         disk_bytes: Figure::known(offer.map(Offer::disk_bytes), "a figure of the load is missing"),
         time_s: Figure::known(offer.map(|offer| time_s(offer, asked.step_s)), "a figure of the load is missing"),
         load: load.rows.clone(),
-        assumptions: assumptions(load, &asked.source),
-        not_carried: not_carried(load, &asked.source),
+        assumptions,
+        not_carried,
         reports: if asked.loads.len() > 1 { several::rows(&asked.loads) } else { Vec::new() },
-        instances: instances::rows(&asked.source),
+        instances,
         offer: offer.map_or_else(Vec::new, Offer::rows),
         unmet: offer.map_or_else(Vec::new, |offer| offer.unmet.clone()),
         sides: sides(load, offer, first.map(|step| &step.record)),

@@ -4,7 +4,7 @@ use super::assumptions::{HitRatioRow, caches};
 use super::info::FitInfo;
 use super::load::{CACHED, COMMITS, DatabaseLoad, READ_US, READS, REDO, SCANNED, WRITES};
 use super::offer::{MET, Offer};
-use super::record::{FitAsked, FitStep, KIND, Shape, build, held, plan_rows, same_offer, steps_before};
+use super::record::{FitAsked, FitStep, KIND, Shape, build, held, load_of, plan_rows, same_offer, steps_before};
 use super::rise::{holds, next};
 use super::several::peak;
 use assay_measure::kind::Limit;
@@ -116,15 +116,27 @@ fn what_the_page_cache_answered_has_no_latency_of_a_device() {
     let mut record = frozen("postgres");
     let load = DatabaseLoad::of("x", &record).expect("a load");
     assert_eq!((load.value(CACHED), load.value(READ_US)), (Some(100.0), None));
+    record.instance.reads.as_mut().expect("sources").page_cache_pct = Figure::decimal(10.0);
+    assert!(DatabaseLoad::of("x", &record).expect("a load").value(READ_US).is_some());
     // Of a server that was watched nothing is known but the time that a read took.
     record.instance.reads = None;
-    for (us, cached, told) in [(2.8, Some(100.0), None), (80.0, None, Some(80.0))] {
+    for (us, cached, told) in [(2.8, Some(100.0), None), (80.0, None, None)] {
         let mut record = record.clone();
         let read = record.instance.events.iter_mut().find(|event| event.name == "db file sequential read");
         read.expect("reads").us_avg = Figure::decimal(us);
         let load = DatabaseLoad::of("x", &record).expect("a load");
         assert_eq!((load.value(CACHED), load.value(READ_US)), (cached, told), "{us} us");
     }
+}
+
+#[test]
+fn a_plan_is_carried_to_another_box_as_it_stands() {
+    let there = asked("awr.html", &frozen("awr 19c"));
+    let plan = build(&RunData::default(), &there, &[], false);
+    let load = load_of("carried", &plan).expect("a load");
+    assert_eq!(&load, there.load());
+    let here = FitAsked { loads: vec![load], source: plan, offer: there.offer.clone(), ..there.clone() };
+    assert_eq!(told(&here), told(&there));
 }
 
 #[test]

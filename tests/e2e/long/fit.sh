@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# A database's load is measured on PostgreSQL while it works, carried to a box that holds it, and to one that does not. It runs alone.
+source "$PROJECT/tests/e2e/lib.sh"
+
+bin=$(postgres_programs)
+[ -n "$bin" ] || skip "PostgreSQL (package postgresql)"
+block_group || skip "no block controller"
+clean_up() {
+    leave_group
+    stop_postgres
+}
+trap clean_up EXIT
+chmod 755 .
+start_postgres "$bin" "$PWD" -c shared_buffers=16MB -c track_io_timing=on
+sql -c "create database orders"
+url="postgres://postgres@/orders?host=$PWD/pg"
+expect 0 "$ASSAY" prepare --target "$url" --set SCALE=10000 --schemas 4
+"$ASSAY" run --target "$url" --set SCALE=10000 --set SESSIONS=4 --set RUN_TIME=60 --set RATE=200 --set WORK_UNIT=16 --set UPDATE_PCT=20 \
+    --set UPDATE_WORK_UNIT=8 -o run >out-run.txt 2>err-run.txt &
+pid=$!
+at_work() {
+    [ "$(sql -c "select count(*) from pg_stat_activity where application_name like 'assay%' and backend_type = 'client backend'")" -ge 5 ]
+}
+wait_for 60 at_work
+sleep 5
+expect 0 "$ASSAY" fit "$url" --interval 30s --plan-only -o there
+reap
+[ "$code" = 0 ] || { cat err-run.txt; fail "the run ended with $code"; }
+stop_postgres
+server=""
+head -n 1 out.txt
+
+# side FILE NAME KEY: of the table of both sides.
+side() {
+    json "$1" parts.fit.sides | tr '{' '\n' | grep "\"side\": *\"$2\"" | sed "s/.*\"$3\": *\([0-9.]*\).*/\1/"
+}
+echo "- a box that holds it"
+code=0
+"$ASSAY" fit there . --time 10s --size 1G --anyway -o holds >holds.txt 2>err.txt || code=$?
+head -n 1 holds.txt
+case $code in
+    0)
+        # Offered again, the load is that of the server within a tenth.
+        for figure in reads_per_s writes_per_s commits_per_s; do
+            ratio=$(side holds/record.json $figure ratio)
+            echo "  $figure: $ratio of the server's"
+            awk -v ratio="$ratio" 'BEGIN { exit !(0.9 <= ratio && ratio <= 1.1) }' || fail "$figure: $ratio of the server's"
+        done
+        ;;
+    # Others took the host meanwhile, which the page says.
+    5) has holds/report.txt "F6" ;;
+    *) cat err.txt; fail "exit $code" ;;
+esac
+echo "- a box that does not"
+half=$(side holds/record.json reads_per_s offered_value | awk '{ print int($1 / 2) }')
+limit_device read_iops "$half"
+expect 5 "${inside[@]}" "$ASSAY" fit there . --time 10s --size 1G --anyway -o holds-not
+head -n 1 out.txt
+has out.txt "does not hold"
+has out.txt "a limit set on the device"
+cp out.txt holds-not.txt
