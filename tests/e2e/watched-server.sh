@@ -22,6 +22,12 @@ expect 2 "$ASSAY" fit "$url" --interval 10s --plan-only
 has err.txt "idle"
 
 expect 0 "$ASSAY" prepare --target "$url" --set SCALE=5000 --schemas 2
+plan="$PROJECT/testdata/frozen/native-reads/record.json"
+expect 2 "$ASSAY" fit "$plan" --target "$url"
+has err.txt "has a data set already"
+sql -c "create database empty"
+expect 2 "$ASSAY" fit "$plan" --target "postgres://postgres@/empty?host=$PWD/pg" --size 10M
+has err.txt "holds all of it"
 "$ASSAY" run --target "$url" --set SCALE=5000 --set SESSIONS=4 --set RUN_TIME=20 --set RATE=300 --set WORK_UNIT=8 --set UPDATE_PCT=30 \
     -o run >out-run.txt 2>err-run.txt &
 pid=$!

@@ -26,9 +26,19 @@ sleep 5
 expect 0 "$ASSAY" fit "$url" --interval 30s --plan-only -o there
 reap
 [ "$code" = 0 ] || { cat err-run.txt; fail "the run ended with $code"; }
+head -n 1 out.txt
+
+echo "- offered to a server"
+sql -c "create database target"
+code=0
+"$ASSAY" fit there --target "postgres://postgres@/target?host=$PWD/pg" --size 300M --time 5s --anyway -o server >server.txt 2>err.txt || code=$?
+case $code in 0 | 5) ;; *) cat err.txt; fail "exit $code" ;; esac
+head -n 1 server.txt
+has server/report.txt "F8"
+left=$("${psql[@]}" -d target -c "select count(*) from pg_class where relnamespace = (select oid from pg_namespace where nspname = 'assay')")
+[ "$left" = 0 ] || fail "$left relations are left on the server"
 stop_postgres
 server=""
-head -n 1 out.txt
 
 # side FILE NAME KEY: of the table of both sides.
 side() {

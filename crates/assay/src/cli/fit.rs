@@ -20,6 +20,9 @@ pub(crate) struct FitArgs {
     /// A price file as `assay cost` reads it: the cheapest shape that holds the load
     #[arg(long, value_name = "FILE")]
     pub(crate) prices: Option<PathBuf>,
+    /// Offers the load to this server instead of the native target: a data set is loaded there, and goes at the end
+    #[arg(long, value_name = "URL", conflicts_with_all = ["plan_only"])]
+    pub(crate) target: Option<String>,
     /// Seconds of each step's window
     #[arg(long, value_name = "TIME", default_value = "30s")]
     pub(crate) time: String,

@@ -17,7 +17,7 @@ use assay_measure::record::Record;
 use assay_measure::snapshot::{RunData, SettingLine};
 use assay_measure::units;
 use assay_platform::fit::load::DatabaseLoad;
-use assay_platform::fit::offer::Offer;
+use assay_platform::fit::offer::{Offer, ServerMemory};
 use assay_platform::fit::record::{
     FitAsked, FitStep, Shape, build, held, load_of, plan_rows, same_offer, steps_before,
 };
@@ -26,7 +26,7 @@ use assay_report::cost;
 use assay_report::formats::Input;
 use assay_report::kinds;
 use assay_run::dataset::lines::text;
-use assay_run::engine::{DataSet, Line};
+use assay_run::engine::{DataSet, Line, Presence};
 use assay_run::stop::Stop;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -35,6 +35,8 @@ use std::time::Duration;
 const NAME: &str = "fit";
 /// Data that are read and written where there is room.
 const USUAL_BYTES: u64 = 4 << 30;
+/// A server with a larger cache is not loaded past it unasked.
+const MOST_CACHE_BYTES: u64 = 8 << 30;
 const NS_PER_S: u64 = 1_000_000_000;
 
 pub(super) fn fit(args: &FitArgs) -> Result<Code, Failure> {
@@ -46,8 +48,13 @@ pub(super) fn fit(args: &FitArgs) -> Result<Code, Failure> {
     let shapes = args.prices.as_deref().map_or(Ok(Vec::new()), shapes)?;
     let mut asked = FitAsked { loads, source, place: None, offer: None, step_s, shapes };
     if args.plan_only {
-        asked.offer = Offer::of(asked.load(), USUAL_BYTES);
+        asked.offer = Offer::of(asked.load(), USUAL_BYTES, None);
         return plan_only(args, &asked);
+    }
+    refuse_missing(&asked)?;
+    if let Some(url) = &args.target {
+        (asked.offer, asked.place) = on_server(args, url, &place, asked.load())?;
+        return offer(args, &asked, &stop);
     }
     let place = place_of(&place)?;
     // It would be two places for the native target.
@@ -57,17 +64,66 @@ pub(super) fn fit(args: &FitArgs) -> Result<Code, Failure> {
             place.display()
         )));
     }
+    asked.offer = Offer::of(asked.load(), file_bytes(args.size.as_deref(), USUAL_BYTES, &place)?, None);
+    asked.place = Some(place.display().to_string());
+    offer(args, &asked, &stop)
+}
+
+fn refuse_missing(asked: &FitAsked) -> Result<(), Failure> {
     let missing = asked.load().missing();
-    if !missing.is_empty() {
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{}: cannot be offered without {}; --plan-only says what it tells",
+        asked.load().name,
+        missing.join(", ")
+    )))
+}
+
+/// The offer to a server, which has a cache of its own and must have no data set of ours, and its URL to be shown.
+fn on_server(
+    args: &FitArgs,
+    url: &str,
+    place: &Path,
+    load: &DatabaseLoad,
+) -> Result<(Option<Offer>, Option<String>), Failure> {
+    if place != Path::new(".") {
+        return Err(Failure::usage("PATH and --target are two places to offer the load to; name one".to_owned()));
+    }
+    let settings = SettingArgs { target: Some(url.to_owned()), ..SettingArgs::default() };
+    let (configured, _) = configure::configure_quietly(&settings, Vec::new())?;
+    configured.refuse_temporary("offer a load to")?;
+    let shown = configured.shown();
+    if let Presence::Present(_) = configured.target.inspect(&configured.location, &configured.settings)? {
+        return Err(Failure::usage(format!("{shown} has a data set already: name an empty database")));
+    }
+    let facts = configured.target.watch(&configured.location, &configured.settings)?.facts();
+    let fact = |name: &str| facts.iter().find(|fact| fact.name == name)?.value.parse::<u64>().ok();
+    let told = fact("block_bytes").zip(fact("cache_bytes"));
+    let (block_bytes, cache_bytes) =
+        told.ok_or_else(|| Failure::new(Code::Unusable, format!("{shown} does not tell its block and its cache")))?;
+    let bytes = match args.size.as_deref() {
+        None if cache_bytes > MOST_CACHE_BYTES => {
+            return Err(Failure::usage(format!(
+                "{shown} has a cache of {}: say how many bytes of data may be loaded there (--size), more than that",
+                units::size(cache_bytes)
+            )));
+        }
+        None => USUAL_BYTES.max(4 * cache_bytes),
+        Some(given) => {
+            units::parse_size_bytes(given).map_err(|why| Failure::usage(format!("--size {given}: {why}")))?
+        }
+    };
+    let offer = Offer::of(load, bytes, Some(ServerMemory { block_bytes, cache_bytes }));
+    if offer.is_none() {
         return Err(Failure::usage(format!(
-            "{}: cannot be offered without {}; --plan-only says what it tells",
-            asked.load().name,
-            missing.join(", ")
+            "--size {}: the server's cache of {} holds all of it; give a larger size",
+            units::size(bytes),
+            units::size(cache_bytes)
         )));
     }
-    asked.offer = Offer::of(asked.load(), file_bytes(args.size.as_deref(), USUAL_BYTES, &place)?);
-    asked.place = Some(place);
-    offer(args, &asked, &stop)
+    Ok((offer, Some(shown)))
 }
 
 /// The reports, and the directory: the last word where it is one that holds no record.
@@ -178,7 +234,8 @@ fn plan_only(args: &FitArgs, asked: &FitAsked) -> Result<Code, Failure> {
 fn labels(args: &FitArgs, asked: &FitAsked, id: String) -> RunData {
     let mut settings: Vec<SettingLine> =
         asked.loads.iter().map(|load| SettingLine::new("REPORT", &*load.name, "cli")).collect();
-    settings.extend(asked.place.iter().map(|place| SettingLine::new("PATH", place.display().to_string(), "cli")));
+    let place = if args.target.is_some() { "TARGET" } else { "PATH" };
+    settings.extend(asked.place.iter().map(|at| SettingLine::new(place, &**at, "cli")));
     settings.extend(asked.place.iter().map(|_| SettingLine::new("TIME", &*args.time, "cli")));
     stamped(NAME, args.record.label.clone(), settings, id, jiff::Timestamp::now().to_string())
 }
@@ -188,7 +245,7 @@ fn offer(args: &FitArgs, asked: &FitAsked, stop: &Stop) -> Result<Code, Failure>
     let id = rundir::new_id();
     let place = rundir::place(args.record.output.as_deref(), NAME, &id);
     let before = steps_done(args.record.output.as_deref(), asked)?;
-    let configured = configured(asked, &id, 1.0)?;
+    let configured = configured(args, asked, &id, 1.0)?;
     let load = perform::plan_prepare(&configured)?;
     perform::check_memory(&configured)?;
     let rows = plan_rows(asked).into_iter().map(|(name, value)| text("plan", &name, value));
@@ -212,7 +269,7 @@ fn offer(args: &FitArgs, asked: &FitAsked, stop: &Stop) -> Result<Code, Failure>
         }
         failure
     })?;
-    let mut rising = Rising { asked, id: &id, dir: &dir, data, stop, steps: before };
+    let mut rising = Rising { args, asked, id: &id, dir: &dir, data, stop, steps: before };
     let ended = rising.all(&run);
     let gone = destroy();
     let steps = rising.steps;
@@ -227,6 +284,7 @@ fn offer(args: &FitArgs, asked: &FitAsked, stop: &Stop) -> Result<Code, Failure>
         let mut words: Vec<String> = args.words.iter().map(|word| shell_word(&word.display().to_string())).collect();
         // Another size would be another offer.
         words.push(format!("--time {}", shell_word(&args.time)));
+        words.extend(args.target.iter().map(|url| format!("--target {}", shell_word(&mask_url_password(url)))));
         words.extend(args.size.iter().map(|size| format!("--size {}", shell_word(size))));
         let dir = shell_word(&place.display().to_string());
         ui::say(&format!("`assay fit {} -o {dir}` goes on with the steps that are left", words.join(" ")));
@@ -257,10 +315,11 @@ fn measured(factor: f64, directory: String, record: Record) -> FitStep {
     FitStep { factor, directory, record, limit }
 }
 
-/// The native target with the settings of a multiple.
-fn configured(asked: &FitAsked, id: &str, factor: f64) -> Result<Configured, Failure> {
+/// The target with the settings of a multiple.
+fn configured(args: &FitArgs, asked: &FitAsked, id: &str, factor: f64) -> Result<Configured, Failure> {
     let (offer, place) = asked.offer.as_ref().zip(asked.place.as_ref()).expect("what is offered has a place");
-    let target = format!("native:{}", place.join(format!("assay-fit-{id}")).display());
+    let native = || format!("native:{}", Path::new(place).join(format!("assay-fit-{id}")).display());
+    let target = args.target.clone().unwrap_or_else(native);
     let set = offer.settings(factor, asked.step_s).into_iter().map(|(name, value)| format!("{name}={value}"));
     let args = SettingArgs { target: Some(target), set: set.collect(), ..SettingArgs::default() };
     let (mut configured, _) = configure::configure_quietly(&args, Vec::new())?;
@@ -270,6 +329,7 @@ fn configured(asked: &FitAsked, id: &str, factor: f64) -> Result<Configured, Fai
 
 /// The steps that are under way.
 struct Rising<'a> {
+    args: &'a FitArgs,
     asked: &'a FitAsked,
     id: &'a str,
     dir: &'a RunDir,
@@ -300,7 +360,7 @@ impl Rising<'_> {
 
     fn step(&self, factor: f64) -> Result<FitStep, Failure> {
         let number = self.steps.len() + 1;
-        let mut configured = configured(self.asked, self.id, factor)?;
+        let mut configured = configured(self.args, self.asked, self.id, factor)?;
         let plan = perform::plan(&mut configured, &self.data)?;
         let takes = progress::left((plan.warmup_ns + plan.run_time_ns) as f64 / NS_PER_S as f64);
         ui::say(&format!("step {number}: {} x the load, {takes}", units::six(factor)));
@@ -332,7 +392,7 @@ mod tests {
     fn plan(name: &str) -> Result<Vec<(String, String)>, String> {
         let (loads, source) =
             loads(&[data(name)], Duration::ZERO, &Stop::new()).map_err(|failure| failure.lines.join("; "))?;
-        let offer = Offer::of(&loads[0], USUAL_BYTES);
+        let offer = Offer::of(&loads[0], USUAL_BYTES, None);
         Ok(plan_rows(&FitAsked { loads, source, offer, step_s: 30, ..FitAsked::default() }))
     }
 

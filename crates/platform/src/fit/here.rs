@@ -54,6 +54,8 @@ pub(crate) struct FitStepRow {
     #[column("Limit of the step")]
     pub limit: String,
     pub limit_evidence: String,
+    /// What part of the reads this box's page cache answered.
+    pub page_cache_pct: Figure,
     /// What others took of the host's CPUs meanwhile, in words; empty: little.
     pub disturbed: String,
     #[column("Directory")]
@@ -65,9 +67,9 @@ type SideOf = (&'static str, &'static str, fn(&Offer) -> Option<f64>);
 
 const SIDES: [SideOf; 8] = [
     (READS, "reads_per_s", |offer| Some(offer.expected.reads)),
-    (WRITES, "writes_per_s", |offer| Some(offer.expected.writes)),
+    (WRITES, "writes_per_s", |offer| (!offer.is_server).then_some(offer.expected.writes)),
     (COMMITS, "transactions_per_s", |offer| Some(offer.expected.commits)),
-    (REDO, "redo_bytes_per_s", |offer| Some(offer.expected.redo)),
+    (REDO, "redo_bytes_per_s", |offer| (!offer.is_server).then_some(offer.expected.redo)),
     (SCANNED, "physical_reads_direct_bytes_per_s", |offer| Some(offer.expected.scanned)),
     (READ_US, "db_file_sequential_read_us_avg", |_| None),
     (COMMIT_US, "log_file_sync_us_avg", |_| None),
@@ -86,7 +88,7 @@ pub(super) fn sides(load: &DatabaseLoad, offer: Option<&Offer>, step: Option<&Re
         let ratio = here_value.value().zip(there_value.value()).filter(|(_, there)| *there > 0.0);
         let offered = offer.map_or_else(
             || Figure::na("nothing is offered"),
-            |offer| Figure::known(offered(offer), "a latency is not offered"),
+            |offer| Figure::known(offered(offer), "it follows from what is offered"),
         );
         SideRow {
             side: (*name).to_owned(),

@@ -1,7 +1,8 @@
-//! The settings of the native target that make a load: searched for, not solved, since shares and rates are whole numbers.
+//! The settings of the native target, or of a server, that make a load: searched for, not solved, since shares and rates are whole numbers.
 //!
 //! An update changes so many blocks that its commits and its writes come out together; selects read the rest. The cache is as
 //! small as it can be, so that reads are physical, and holds a share of the data only where more blocks are written than read.
+//! A server has its own cache, log and undo: the data are larger than the cache, and what it writes for a commit is its answer.
 
 use super::load::{BLOCK, COMMIT_US, COMMITS, DatabaseLoad, LARGE, READ_US, READS, REDO, SCANNED, WRITES};
 use assay_measure::figures::figures;
@@ -29,9 +30,20 @@ pub struct Offer {
     /// Sessions that the requests are spread over.
     pub sessions: u64,
     pub(super) redo_log_mb: u64,
+    /// Block and cache are a server's.
+    pub(super) is_server: bool,
     pub(super) expected: Rates,
     /// What cannot be met together with the rest, in sentences.
     pub(super) unmet: Vec<String>,
+}
+
+/// What a server has that an offer cannot choose.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerMemory {
+    /// Bytes of its blocks.
+    pub block_bytes: u64,
+    /// Bytes of its cache.
+    pub cache_bytes: u64,
 }
 
 /// What a load comes to, per second.
@@ -79,6 +91,9 @@ const SCAN_BYTES_MOST: f64 = (512 << 20) as f64;
 /// Dirty blocks are written at the latest after this time, s, so that writes follow the updates within the warm-up.
 const CHECKPOINT_S: u64 = 5;
 
+/// Settings of the native target, where a server has its own.
+const OF_NATIVE: [&str; 5] = ["BLOCK_SZ", "CACHE_MB", "INDEX", "LOG_CHECKPOINT_TIMEOUT", "REDO_LOG_MB"];
+
 impl Rates {
     fn of(load: &DatabaseLoad) -> Option<Self> {
         let of = |name: &str| load.value(name);
@@ -94,19 +109,25 @@ impl Rates {
 }
 
 impl Offer {
-    /// What makes a load, with at most so many bytes of data; `None` where a figure is missing that it needs.
+    /// What makes a load, with at most so many bytes of data, on the native target or on a server; `None` where a figure is
+    /// missing that it needs, or a server's cache holds all of the data.
     #[must_use]
-    pub fn of(load: &DatabaseLoad, most_bytes: u64) -> Option<Self> {
+    pub fn of(load: &DatabaseLoad, most_bytes: u64, server: Option<ServerMemory>) -> Option<Self> {
         let asked = Rates::of(load)?;
         // The native target has no smaller block.
-        let block_bytes = (load.value(BLOCK)? as u64).max(4096);
-        let mut offer = Self { block_bytes, sessions: sessions(load, &asked), ..Self::default() };
+        let of_load = (load.value(BLOCK)? as u64).max(4096);
+        let block_bytes = server.map_or(of_load, |server| server.block_bytes);
+        let sessions = sessions(load, &asked);
+        let mut offer = Self { block_bytes, sessions, is_server: server.is_some(), ..Self::default() };
         offer.is_heavy = heavier(&asked);
         offer.update_work_unit = offer.update_unit(&asked);
         let changed = asked.commits * offer.update_work_unit as f64;
         // More blocks are changed than read: so many of them are in the cache. Never all, for a miss has to be left.
         let hit = if changed > asked.reads { (1.0 - asked.reads / changed).min(0.98) } else { 0.0 };
-        offer.space(&asked, hit, most_bytes);
+        match server {
+            None => offer.space(&asked, hit, most_bytes),
+            Some(server) => offer.space_on(server, most_bytes)?,
+        }
         offer.search(&asked);
         offer.scans(&asked, most_bytes);
         offer.expected = offer.rates();
@@ -141,6 +162,14 @@ impl Offer {
             self.cache_blocks = (self.data_blocks as f64 * hit) as u64;
         }
         self.data_blocks -= self.data_blocks % SCHEMAS;
+    }
+
+    /// The data that a server's cache does not hold.
+    fn space_on(&mut self, server: ServerMemory, most_bytes: u64) -> Option<()> {
+        self.cache_blocks = server.cache_bytes / self.block_bytes;
+        self.data_blocks = most_bytes / self.block_bytes;
+        self.data_blocks -= self.data_blocks % SCHEMAS;
+        (self.data_blocks > self.cache_blocks).then_some(())
     }
 
     /// The part of the blocks that are read from the device.
@@ -241,6 +270,8 @@ impl Offer {
             ("bytes/s of scans", asked.scanned, had.scanned, few, "a scan takes the place of a select"),
         ]
         .into_iter()
+        // A server writes what it writes.
+        .filter(|(what, ..)| !self.is_server || !["writes/s", "bytes/s of redo"].contains(what))
         .filter(|(_, asked, had, least, _)| (had - asked).abs() > least.max(MET * asked))
         .map(|(what, asked, had, _, why)| {
             let amount = |value: f64| match what.strip_prefix("bytes/s") {
@@ -287,6 +318,12 @@ impl Offer {
     }
 
     fn all(&self, factor: f64, run_s: u64) -> Vec<(&'static str, String, &'static str)> {
+        let mut all = self.of_native(factor, run_s);
+        all.retain(|(setting, ..)| !self.is_server || !OF_NATIVE.contains(setting));
+        all
+    }
+
+    fn of_native(&self, factor: f64, run_s: u64) -> Vec<(&'static str, String, &'static str)> {
         let mib = |blocks: u64| (blocks * self.block_bytes).div_ceil(1 << 20);
         vec![
             (
@@ -321,11 +358,12 @@ impl Offer {
         ]
     }
 
-    /// Bytes that the data set takes, its logs and undo (256 MiB) included.
+    /// Bytes that the data set takes, on the native target its logs and undo (256 MiB) included.
     #[must_use]
     pub fn disk_bytes(&self) -> u64 {
         let blocks = self.data_blocks + self.scan_blocks * SCHEMAS;
-        blocks * self.block_bytes + ((4 * self.redo_log_mb + 256) << 20)
+        let beside = if self.is_server { 0 } else { (4 * self.redo_log_mb + 256) << 20 };
+        blocks * self.block_bytes + beside
     }
 }
 

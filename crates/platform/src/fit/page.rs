@@ -189,7 +189,7 @@ fn offered(info: &FitInfo) -> String {
             fixed((seconds / 60.0).ceil(), 0)
         )
     });
-    format!("Settings of the native target, as an open loop.{}", needs.unwrap_or_default())
+    format!("Settings of the target, as an open loop.{}", needs.unwrap_or_default())
 }
 
 const SIDES: &str = "Rates per second, latencies in us. What is offered is what the settings below come to.";

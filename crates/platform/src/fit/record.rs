@@ -13,7 +13,6 @@ use assay_measure::kind::{Finding, Kind, Limit, OwnKind, TestConditions};
 use assay_measure::record::{Figure, Part, Record};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units::{short, six};
-use std::path::PathBuf;
 
 const OWN: OwnKind<FitInfo> = OwnKind {
     judges: rules::RULES,
@@ -52,8 +51,8 @@ pub struct FitAsked {
     pub loads: Vec<DatabaseLoad>,
     /// The record that the peak's load was derived from.
     pub source: Record,
-    /// Where it is offered, if it is.
-    pub place: Option<PathBuf>,
+    /// Where it is offered, if it is: a directory, or the URL of a server without its secrets.
+    pub place: Option<String>,
     /// How it is offered; `None` where a figure is missing.
     pub offer: Option<Offer>,
     /// Seconds of a step.
@@ -150,7 +149,7 @@ fn info(asked: &FitAsked, steps: &[FitStep]) -> FitInfo {
         tool: load.tool.clone(),
         begin: load.begin.clone(),
         reports_count: asked.loads.len() as u64,
-        place: asked.place.as_ref().map_or_else(String::new, |place| place.display().to_string()),
+        place: asked.place.clone().unwrap_or_default(),
         shapes: shapes(&asked.shapes, &needed_ios, &needed_bytes),
         needed_ios_per_s: needed_ios,
         needed_bytes_per_s: needed_bytes,
@@ -194,6 +193,12 @@ fn row(asked: &FitAsked, step: &FitStep, holds: bool) -> FitStepRow {
         factor: Figure::decimal(step.factor),
         asked_per_s,
         disturbed: cpu::disturbed(&step.record).unwrap_or_default(),
+        page_cache_pct: step
+            .record
+            .instance
+            .reads
+            .as_ref()
+            .map_or_else(Figure::default, |reads| reads.page_cache_pct.clone()),
         done_per_s: of("ops_per_s"),
         reads_per_s: of("reads_per_s"),
         writes_per_s: of("writes_per_s"),

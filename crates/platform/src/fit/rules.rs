@@ -1,5 +1,6 @@
 //! What to heed of a fit.
 
+use super::here::FitStepRow;
 use super::info::FitInfo;
 use super::load::{CACHED, COMMITS, ELAPSED, MOSTLY_PCT, READS, REDO, WRITES};
 use super::offer::MET;
@@ -15,6 +16,7 @@ pub(super) const RULES: &Judges<FitInfo> = &[
     (MISSING, missing),
     (DISTURBED, disturbed),
     (KERNEL, kernel),
+    (MEMORY, memory),
 ];
 
 const MISSED: Rule = Rule {
@@ -168,4 +170,26 @@ fn kernel(_: &Record, info: &FitInfo) -> Option<Advice> {
     let text =
         format!("The page cache answered {} %{reads} there; here all of them are asked of the device.", fixed(pct, 0));
     Some(KERNEL.advise(false, text, &[("page_cache_pct", pct)]))
+}
+
+const MEMORY: Rule = Rule {
+    id: "F8",
+    title: "The page cache of this box answered the reads",
+    changes_figures: true,
+    fires_when: || format!("Of a step, at least {MOSTLY_PCT} % of the bytes read came from no device; always high"),
+    why: "The headroom is of this box's memory: storage was hardly asked.",
+    what_to_do: "Give a --size beyond this box's memory; or leave --target out, since the native target reads past the page cache.",
+    cannot_judge_when: "The server runs on another host: then nobody tells.",
+    source: "Decided here.",
+};
+
+fn memory(_: &Record, info: &FitInfo) -> Option<Advice> {
+    let cached = |step: &FitStepRow| step.page_cache_pct.value().filter(|pct| *pct >= MOSTLY_PCT);
+    let (step, pct) = info.steps.iter().find_map(|step| Some((step, cached(step)?)))?;
+    let text = format!(
+        "At {} x the page cache here answered {} % of the bytes read, and no device.",
+        step.multiple,
+        fixed(pct, 0)
+    );
+    Some(MEMORY.advise(true, text, &[("page_cache_pct", pct)]))
 }

@@ -3,12 +3,12 @@
 use super::assumptions::{HitRatioRow, caches};
 use super::info::FitInfo;
 use super::load::{CACHED, COMMITS, DatabaseLoad, READ_US, READS, REDO, SCANNED, WRITES};
-use super::offer::{MET, Offer};
+use super::offer::{MET, Offer, ServerMemory};
 use super::record::{FitAsked, FitStep, KIND, Shape, build, held, load_of, plan_rows, same_offer, steps_before};
 use super::rise::{holds, next};
 use super::several::peak;
 use assay_measure::kind::Limit;
-use assay_measure::record::{Figure, ImportInfo, Metric, Record, StatRow};
+use assay_measure::record::{Figure, ImportInfo, Metric, ReadSources, Record, StatRow};
 use assay_measure::snapshot::RunData;
 use assay_measure::units::fixed;
 use assay_testkit::rules::{Case, beside, just_fire};
@@ -29,7 +29,7 @@ fn frozen(name: &str) -> Record {
 
 fn asked(name: &str, record: &Record) -> FitAsked {
     let load = DatabaseLoad::of(name, record).expect("a load");
-    let offer = Offer::of(&load, 4 * GIB);
+    let offer = Offer::of(&load, 4 * GIB, None);
     FitAsked { loads: vec![load], source: record.clone(), offer, step_s: 30, ..FitAsked::default() }
 }
 
@@ -80,7 +80,7 @@ fn an_offer_comes_to_the_load_or_says_what_it_does_not_meet() {
             for commits in [0.0, 0.7, 33.0, 1_200.0, 20_000.0] {
                 let load = DatabaseLoad::of("x", &hour(reads, writes, commits, 800.0 * writes + 1500.0 * commits))
                     .expect("a load");
-                let offer = Offer::of(&load, 4 * GIB).expect("all figures are there");
+                let offer = Offer::of(&load, 4 * GIB, None).expect("all figures are there");
                 let had = offer.expected;
                 for (what, asked, had) in [
                     ("reads/s", reads, had.reads),
@@ -137,6 +137,24 @@ fn a_plan_is_carried_to_another_box_as_it_stands() {
     assert_eq!(&load, there.load());
     let here = FitAsked { loads: vec![load], source: plan, offer: there.offer.clone(), ..there.clone() };
     assert_eq!(told(&here), told(&there));
+}
+
+#[test]
+fn a_servers_cache_is_its_own_and_what_it_writes_is_its_answer() {
+    let record = hour(2_000.0, 900.0, 100.0, 400_000.0);
+    let load = DatabaseLoad::of("x", &record).expect("a load");
+    let offered = |cache_bytes| Offer::of(&load, GIB, Some(ServerMemory { block_bytes: 16_384, cache_bytes }));
+    assert_eq!(offered(GIB), None, "the cache holds all of the data");
+    let offer = offered(GIB / 4).expect("an offer");
+    let names: Vec<&str> = offer.settings(1.0, 30).iter().map(|(name, _)| *name).collect();
+    assert!(!names.contains(&"CACHE_MB") && !names.contains(&"BLOCK_SZ") && names.contains(&"SCALE"), "{names:?}");
+    assert!((offer.expected.reads / 2_000.0 - 1.0).abs() < MET, "{:?}", offer.expected);
+    assert_eq!(offer.unmet, [""; 0]);
+    let step = FitAsked { loads: vec![load], source: record, offer: Some(offer), ..FitAsked::default() };
+    let record = build(&RunData::default(), &step, &[], false);
+    let info: FitInfo = record.parts.get().expect("a fit");
+    let offered = info.sides.iter().find(|row| row.side == WRITES).expect("a row");
+    assert_eq!(offered.offered_value.reason(), Some("it follows from what is offered"));
 }
 
 #[test]
@@ -275,7 +293,7 @@ fn risen(asked: &FitAsked, most: f64, read_us: f64) -> Vec<FitStep> {
 
 #[test]
 fn the_first_screen_says_whether_it_holds_and_why_not_more() {
-    let asked = FitAsked { place: Some("/data".into()), ..asked("awr 11.2", &frozen("awr 11.2")) };
+    let asked = FitAsked { place: Some("/data".to_owned()), ..asked("awr 11.2", &frozen("awr 11.2")) };
     let screens = [(2.3, 400.0), (0.6, 400.0), (99.0, 400.0), (99.0, 700.0)].map(|(most, read_us)| {
         let steps = risen(&asked, most, read_us);
         let record = build(&RunData::default(), &asked, &steps, false);
@@ -303,7 +321,7 @@ fn an_interrupted_fit_knows_its_steps_and_its_offer() {
     assert_eq!(steps_before(&record), [(1.0, "step-1x".to_owned()), (1.5, "step-1.5x".to_owned())]);
     assert_eq!(KIND.members(&record), ["step-1x", "step-1.5x"]);
     assert!(same_offer(&record, asked.offer.as_ref().expect("an offer")));
-    assert!(!same_offer(&record, &Offer::of(asked.load(), GIB).expect("an offer")));
+    assert!(!same_offer(&record, &Offer::of(asked.load(), GIB, None).expect("an offer")));
 }
 
 #[test]
@@ -382,6 +400,13 @@ fn every_rule_just_fires() {
             let reads = record.instance.reads.as_mut().expect("where its reads came from");
             reads.page_cache_pct = Figure::decimal(if fires { 50.0 } else { 49.0 });
             of(&record, None)
+        }),
+        ("F8", |fires| {
+            let asked = asked("x", &frozen("awr 11.2"));
+            let mut step = step(&asked, 1.0, f64::INFINITY, 400.0);
+            let page_cache_pct = Figure::decimal(if fires { 50.0 } else { 49.0 });
+            step.record.instance.reads = Some(ReadSources { page_cache_pct, ..ReadSources::default() });
+            build(&RunData::default(), &asked, &[step], false)
         }),
     ];
     just_fire(&KIND.rules(), cases);
