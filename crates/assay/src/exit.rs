@@ -35,7 +35,8 @@ pub(crate) const MEANINGS: [(Code, &str, &str); 8] = [
         Code::Invalid,
         "run invalid",
         "the run is invalid: do not use its figures (missed rate, lost sessions, errors over the limit, a violated \
-         check); or a gate, or a figure of `accept`, could not be judged: its limit may be passed",
+         check); or a gate, or a figure of `accept`, could not be judged: its limit may be passed; \
+         or the figure of `--until` is not measurable now: the time passed, or its level changed",
     ),
     (
         Code::Regression,

@@ -15,6 +15,7 @@ mod configure;
 mod dir_handle;
 mod emergency;
 mod exit;
+mod follow;
 mod hooks;
 mod html;
 mod observer;

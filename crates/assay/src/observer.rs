@@ -1,12 +1,14 @@
 //! Follows a run: appends the series, shows the live line.
 
 use crate::exit::Failure;
+use crate::follow::Follow;
 use crate::hooks::{Call, Hooks};
 use crate::progress::Live;
 use crate::rundir::{self, RunDir, SERIES};
 use assay_awr::record::SeriesBuilder;
 use assay_awr::recover::{Header, SERIES_SCHEMA};
 use assay_measure::history::ActivityHistory;
+use assay_measure::record::Precision;
 use assay_measure::series::{SeriesWriter, SideLine};
 use assay_measure::snapshot::{self, RunData, Snapshot};
 use assay_measure::timeline::TimelineEvent;
@@ -35,6 +37,8 @@ pub(crate) struct RunObserver<'a> {
     hooks: Option<(Hooks, Stop)>,
     /// The call before the gate, for the record.
     pre: Option<TimelineEvent>,
+    /// The figure that the run is to know, if it ends by that.
+    follow: Option<Follow>,
     /// The first line that could not be written; the run goes on without its series.
     failed: Option<io::Error>,
 }
@@ -52,6 +56,7 @@ impl<'a> RunObserver<'a> {
             engine,
             hooks: None,
             pre: None,
+            follow: None,
             failed: None,
         })
     }
@@ -59,6 +64,16 @@ impl<'a> RunObserver<'a> {
     /// Calls the external script before the gate; a stop request ends the wait for it.
     pub(crate) fn hooks(&mut self, hooks: &Hooks, stop: &Stop) {
         self.hooks = Some((hooks.clone(), stop.clone()));
+    }
+
+    /// Ends the run when a figure is known.
+    pub(crate) fn follow(&mut self, follow: Option<Follow>) {
+        self.follow = follow;
+    }
+
+    /// What is known of that figure; `is_stopped`: the user ended the run.
+    pub(crate) fn take_precision(&mut self, is_stopped: bool) -> Option<Precision> {
+        self.follow.take().map(|follow| follow.finish(is_stopped))
     }
 
     /// The call of the external script before the gate, if there was one.
@@ -104,6 +119,13 @@ impl Observer for RunObserver<'_> {
             self.failed = self.append_line(&line).err();
         }
         self.live.snapshot(now);
+        if let Some(follow) = &mut self.follow {
+            follow.snapshot(mark, now);
+        }
+    }
+
+    fn is_enough(&self) -> bool {
+        self.follow.as_ref().is_some_and(Follow::is_over)
     }
 
     /// The record's series is made here, and every snapshot is in the file.

@@ -2,6 +2,7 @@
 
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure, code_of};
+use crate::follow::Follow;
 use crate::hooks::Hooks;
 use crate::observer::RunObserver;
 use crate::record;
@@ -11,7 +12,7 @@ use assay_awr::record::SeriesBuilder;
 use assay_measure::clock::Clock;
 use assay_measure::config::{self, Settings};
 use assay_measure::plain::shell_word;
-use assay_measure::record::{Advice, Record};
+use assay_measure::record::{Advice, Precision, Record};
 use assay_measure::snapshot::RunData;
 use assay_measure::units;
 use assay_run::engine::{DataSet, Engine, EngineError, Line};
@@ -143,6 +144,7 @@ pub(crate) fn perform(
         }
     };
     observer.hooks(&hooks, stop);
+    observer.follow(Follow::of(&configured.settings));
     emergency::run_begins(dir.path());
     let options = Options { labels, trace, commands: hooks.commands(), ..Options::default() };
     let clock = Clock::real();
@@ -150,6 +152,7 @@ pub(crate) fn perform(
     let ended = execute(plan, &*engine, &clock, stop, &mut observer, options);
     let found = standstill.finding();
     let pre = observer.take_pre();
+    let precision = observer.take_precision(stop.requested());
     let (series, series_written) = observer.finish();
     drop(engine);
     let (mut data, lost) = match ended {
@@ -163,7 +166,7 @@ pub(crate) fn perform(
     };
     data.timeline.extend(pre);
     hooks.post(&mut data, stop);
-    let left = leave(&dir, &data, (series, found), stop, deliver);
+    let left = leave(&dir, &data, Beside { series, found, precision }, stop, deliver);
     emergency::run_ended();
     // Nothing more is written there: the script may tag, move or remove the run.
     dir.held().release();
@@ -265,21 +268,39 @@ fn open_trace(path: &str) -> Result<Option<Box<dyn trace::Sink>>, Failure> {
     Ok(Some(Box::new(sink)))
 }
 
+/// What a record has beside the run's readings.
+struct Beside {
+    series: SeriesBuilder,
+    /// A host that stood still.
+    found: Option<Advice>,
+    precision: Option<Precision>,
+}
+
 /// Writes the record and delivers it; the record's failure is told after the delivery.
 fn leave(
     dir: &RunDir,
     data: &RunData,
-    (series, found): (SeriesBuilder, Option<Advice>),
+    Beside { series, found, precision }: Beside,
     stop: &Stop,
     deliver: &mut Deliver<'_>,
 ) -> Result<Code, Failure> {
     let mut record = record::of(data, series);
     record.advice.splice(0..0, found);
+    record.precision = precision;
     let written = record::write(dir, &record);
     deliver(&record)?;
     written?;
     ui::say(&format!("record: {}", dir.path().display()));
     Ok(code_of_run(&record, stop))
+}
+
+/// What the shell is told of a measurement that was to end when a figure is known.
+pub(crate) fn code_of_precision(record: &Record) -> Code {
+    let Some(precision) = record.precision.as_ref().filter(|precision| !precision.is_reached()) else {
+        return Code::Good;
+    };
+    ui::say(&format!("error: {}", precision.sentence()));
+    Code::Invalid
 }
 
 /// What the shell is told of a run that was recorded: its kind may have found more than the run itself knew.
@@ -299,5 +320,5 @@ fn code_of_run(record: &Record, stop: &Stop) -> Code {
     for reason in &run.verdict_reasons {
         ui::say(&format!("notice: the run is incomplete: {reason}"));
     }
-    Code::Good
+    code_of_precision(record)
 }

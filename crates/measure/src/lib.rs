@@ -28,6 +28,7 @@ pub mod locked;
 pub mod palette;
 pub mod permutation;
 pub mod plain;
+pub mod precision;
 pub mod prng;
 pub mod record;
 pub mod rule;

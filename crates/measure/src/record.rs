@@ -22,6 +22,7 @@ mod latency;
 pub mod metric;
 mod parts;
 mod path;
+mod precision;
 mod reads;
 mod series;
 mod server;
@@ -39,6 +40,7 @@ pub use latency::{Latency, percentile_us, us_mean};
 pub use metric::Metric;
 pub use parts::{Part, Parts};
 pub use path::PathRow;
+pub use precision::Precision;
 pub use reads::ReadSources;
 pub use series::{HeatRow, Series};
 pub use server::{ServerInfo, ServerRow};
@@ -80,6 +82,9 @@ pub struct Record {
     /// Events on the time line, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<TimelineRow>,
+    /// How well the figure of `--until` is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<Precision>,
     /// Checks and remarks beside the numbers.
     #[serde(skip_serializing_if = "is_default")]
     pub checks: Checks,

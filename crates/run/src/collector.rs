@@ -229,7 +229,7 @@ impl Collector<'_> {
 
     /// The first request ends the phase, the second leaves what is in flight.
     fn look_at_stop(&self) {
-        if self.stop.requested() {
+        if self.stop.requested() || self.observer.is_enough() {
             self.control.stop_at(self.control.clock.now_ns());
         }
         if self.stop.abandoned() {

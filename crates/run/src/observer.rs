@@ -38,6 +38,10 @@ pub trait Observer {
     fn needs_series(&self) -> bool {
         true
     }
+    /// Whether what was measured suffices: the sessions stop, and the run is whole.
+    fn is_enough(&self) -> bool {
+        false
+    }
     /// What the sessions did since the last call; told before the snapshot.
     fn activity(&mut self, part: &ActivityHistory) {
         let _ = part;

@@ -16,7 +16,7 @@ pub(crate) use trust::{TITLE as TRUST, clause};
 use crate::kinds;
 use assay_measure::facts::{self, FactKey};
 use assay_measure::kind::{Headline, HeadlineFigure};
-use assay_measure::record::{Advice, Record};
+use assay_measure::record::{Advice, Precision, Record};
 use assay_measure::units::{fixed, readable, short};
 use std::ops::RangeInclusive;
 
@@ -147,6 +147,7 @@ pub fn of(records: &[&Record], context: &Context) -> Answer {
     let headlines: Vec<Headline> = records.iter().map(|record| kinds::of(record).headline(record)).collect();
     let mut said = vec![Said::new("Tested", tested(records, first, &headlines))];
     let rows = figures::rows(&headlines);
+    said.extend(records.iter().filter_map(|record| record.precision.as_ref()).flat_map(precision));
     said.extend(rows.into_iter().map(|(title, text)| Said::new(title, text)));
     said.extend(limits(records, &headlines));
     let steadiness = steadiness(&headlines);
@@ -262,13 +263,25 @@ fn lead(records: &[&Record], record: &Record, headlines: &[Headline]) -> String 
         Some((told.clone(), figures::one(told.value.value()?, &told.unit, figures::number_of(&told.value))))
     });
     let verdict = headlines.first().map_or("", |headline| headline.verdict.as_str());
+    let precision = record.precision.as_ref().map(Precision::brief);
     let figure = match (records.len(), main, rows.first()) {
+        (1, ..) if precision.is_some() => format!(": {}", precision.unwrap_or_default()),
         (1, ..) if !verdict.is_empty() => format!(": {verdict}"),
         (1, Some((value, text)), _) => format!(": {text}{}", interval(record, &value)),
         (_, _, Some((_, text))) => format!(": {text}"),
         _ => String::new(),
     };
     format!("{what}{label}{figure}")
+}
+
+/// How well the figure of `--until` is known; where it is not, what it was from batch to batch.
+fn precision(found: &Precision) -> Vec<Said> {
+    let class = if found.is_reached() { Class::Good } else { Class::Doubtful };
+    let mut said = vec![Said::new("Precision", found.sentence()).of_class(class)];
+    if !found.is_reached() && !found.batches.is_empty() {
+        said.push(Said::new("", found.series()));
+    }
+    said
 }
 
 /// Where it was measured: the target, the place of a probe.
