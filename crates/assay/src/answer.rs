@@ -19,10 +19,12 @@ pub(crate) fn product(record: &Record, format: &Format, place: &Path) -> Result<
     let below = || below(record, place);
     let mut input = Input { below: &below, ..Input::of(&records) };
     if is_answer {
+        let previous = before::previous(record, place);
         input.context = Context {
+            normal: before::normal(record).filter(|_| previous.is_none()),
             run: shell_word(&place.display().to_string()),
             files: vec![REPORT.to_owned(), REPORT_HTML.to_owned()],
-            previous: before::previous(record, place),
+            previous,
             screen: ui::screen(),
         };
     }

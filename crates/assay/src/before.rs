@@ -3,8 +3,10 @@
 use crate::catalogue::{Catalogue, Entry, path_of};
 use crate::rundir::{RECORD, RUNS_DIR};
 use crate::stored;
+use assay_measure::facts::{self, FactKey};
 use assay_measure::record::Record;
-use assay_report::answer::Class;
+use assay_measure::units;
+use assay_report::answer::{self, Class};
 use assay_report::compare::{self, Check, DifferenceVerdict, Finding, Options, RunGroup};
 use std::path::Path;
 
@@ -35,6 +37,29 @@ pub(crate) fn previous_of(record: &Record, above: &Path, own: &str) -> Option<(S
         let before = stored::read(&path_of(above, entry).join(RECORD)).ok()?;
         against(record, &before, entry)
     })
+}
+
+/// What variation is normal where no earlier run tells it, and the age and use of the data set.
+pub(crate) fn normal(record: &Record) -> Option<String> {
+    if record.import.is_some() {
+        return None;
+    }
+    let parts = [answer::normal(record), data_set(record)];
+    let told: Vec<String> = parts.into_iter().flatten().collect();
+    (!told.is_empty()).then(|| told.join(" "))
+}
+
+/// When the data were loaded and what was written to them, as far as they tell.
+fn data_set(record: &Record) -> Option<String> {
+    let fact = |key: FactKey| key.find(&record.plan.engine_facts)?.parse::<u64>().ok();
+    let made = i64::try_from(fact(facts::DATA_MADE)?).ok()?;
+    let started: jiff::Timestamp = record.run.started.parse().ok()?;
+    let age_s = u64::try_from(started.as_second() - made).ok()?;
+    let written = fact(facts::DATA_REDO).map_or_else(String::new, |bytes| {
+        format!("; {} of redo were written to it since, this run's included", units::size(bytes))
+    });
+    let age = units::duration(age_s.saturating_mul(1_000_000_000));
+    Some(format!("The data set was made {age} before the run{written}."))
 }
 
 /// Nothing where the earlier run was of another test.

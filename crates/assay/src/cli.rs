@@ -21,6 +21,7 @@ use std::path::PathBuf;
 mod compare;
 mod fit;
 pub(crate) mod format;
+mod noise;
 mod orders;
 pub(crate) mod params;
 mod passport;
@@ -31,6 +32,7 @@ mod runs;
 
 pub(crate) use compare::CompareArgs;
 pub(crate) use fit::FitArgs;
+pub(crate) use noise::NoiseArgs;
 pub(crate) use orders::{OrdersArgs, OrdersCommand};
 pub(crate) use passport::{AcceptArgs, BoxArgs, PassportArgs};
 pub(crate) use platform::PlatformArgs;
@@ -114,6 +116,12 @@ pub(crate) enum Command {
     /// may explain it, or a figure is missing; 0: nothing is worse. A figure is worse where the rounds of both boxes are apart, and even the second
     /// best round here is behind the middle of the passport by 15 to 50 %, by figure.
     Accept(AcceptArgs),
+    /// How long must be measured here to see a difference of 3 %: minutes, and repeats
+    ///
+    /// Eight identical short runs, one after the other (as `run` would, with its settings), show how much their seconds scatter and
+    /// how much runs differ when nothing changes. From that follows how many repeats of which length two sides need, at 5 % error and
+    /// 80 % power. Exit code 4: it cannot be seen, because the host is not the same from round to round, or would take too long.
+    Noise(NoiseArgs),
     /// Whether this box carries the database of a report, and with how much headroom
     ///
     /// From an AWR or Statspack report, or a run of assay, it derives the load (reads, writes, redo, commits per second, the latencies
@@ -267,6 +275,9 @@ pub(crate) struct RunOnlyArgs {
     /// `compare` takes the directory as one group
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) repeat: u64,
+    /// The share of a figure that repeats are to show.
+    #[arg(skip)]
+    pub(crate) detect: Option<f64>,
     /// Print the plan and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

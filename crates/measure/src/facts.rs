@@ -46,6 +46,10 @@ pub const PAST_PAGE_CACHE: FactKey = key("page_cache_bypassed", "Page cache bypa
 pub const READ_WITHOUT_CALLS: FactKey = key("reads_without_calls", "Reads without calls by", &[]);
 /// What makes an engine's reads reach the devices; absent if they already do, or if no remedy is known.
 pub const DEVICE_READS: FactKey = key("device_reads_with", "Reads from devices with", &[]);
+/// When a data set was made, s since 1970.
+pub const DATA_MADE: FactKey = key("data_set_made_unix_s", "Data set made, s since 1970", &[]);
+/// Redo that was written to a data set since then.
+pub const DATA_REDO: FactKey = key("data_set_redo_bytes", "Redo written to it, bytes", &[]);
 /// Name of the host.
 pub const HOSTNAME: FactKey = key("hostname", "Host name", &[]);
 /// Release of the kernel.

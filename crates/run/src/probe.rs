@@ -110,6 +110,9 @@ pub struct ProbeSpec {
     pub has_own_command: bool,
     /// Whether its command also takes its long flags with one dash (`-port=5555`), as the tool that it replaces does.
     pub has_long_flags_with_one_dash: bool,
+    /// The figures that `--until` can follow from round to round: a short name of the field (or nothing), and the keys of the
+    /// metric, of which a record has one. None of a probe that changes what it measures, or measures nothing twice.
+    pub follows: &'static [(&'static str, &'static [&'static str])],
     /// Options of its own, in the order of help: lists one after the other, of which several probes may share one.
     pub options: &'static [&'static [ProbeOption]],
     /// The kind of its records.
@@ -138,6 +141,7 @@ impl ProbeSpec {
             time_also: &[],
             has_own_command: false,
             has_long_flags_with_one_dash: false,
+            follows: &[],
             options: &[],
             kind,
             aim,

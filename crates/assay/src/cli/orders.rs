@@ -123,6 +123,7 @@ impl From<OrdersRunArgs> for RunArgs {
                 format: args.format,
                 at: args.at,
                 repeat: args.repeat,
+                detect: None,
                 dry_run: args.dry_run,
             },
         }

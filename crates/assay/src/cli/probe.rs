@@ -1,6 +1,7 @@
 //! A command for each probe of the registry that is just given a place and a time.
 
 use super::format;
+use crate::commands::USUAL_AT_MOST;
 use crate::registry;
 use assay_report::formats::{Format, find};
 use assay_run::probe::{ProbeOption, ProbeSpec, SERVER, Takes};
@@ -33,6 +34,12 @@ pub(crate) struct ProbeArgs {
     /// How long to measure; nothing of a probe that only looks.
     #[arg(skip)]
     pub(crate) time: Option<String>,
+    /// The figure to know, and how well.
+    #[arg(skip)]
+    pub(crate) until: Option<String>,
+    /// The longest time for that.
+    #[arg(skip)]
+    pub(crate) at_most: Option<String>,
     /// A name for the run in lists, reports and comparisons
     #[arg(long, value_name = "TEXT")]
     pub(crate) label: Option<String>,
@@ -88,6 +95,24 @@ fn time(probe: &ProbeSpec, usual: &'static str) -> Arg {
         .default_value(usual)
         .allow_hyphen_values(true)
         .help("Measuring time, shared by all steps: 20s, 2m")
+}
+
+const UNTIL: &str = "until";
+const AT_MOST: &str = "at-most";
+
+/// The flags of a probe whose figures can be followed from round to round.
+fn until(probe: &ProbeSpec) -> [Arg; 2] {
+    let names = probe.follows.iter().map(|(name, keys)| if name.is_empty() { keys[0] } else { *name });
+    let names: Vec<&str> = names.collect();
+    let told = format!(
+        "Measure in rounds until a figure is known so well: {}. Exit code 4 where it cannot be known now",
+        names.join(", ")
+    );
+    let most = format!("Longest time of all rounds with --until [default: {USUAL_AT_MOST}]");
+    [
+        Arg::new(UNTIL).long(UNTIL).value_name("FIGURE=±P%").conflicts_with(TIME).help(told),
+        Arg::new(AT_MOST).long(AT_MOST).value_name("DURATION").help(most),
+    ]
 }
 
 const QUICK: &str = "quick";
@@ -172,6 +197,10 @@ impl FromArgMatches for ProbeCommand {
                 args.time = Some(quick.to_owned());
                 args.time_is_given = true;
             }
+            if !probe.follows.is_empty() {
+                args.until = matches.get_one(UNTIL).cloned();
+                args.at_most = matches.get_one(AT_MOST).cloned();
+            }
             let said = |option| said(matches, option);
             args.words = probe.options().filter_map(said).collect();
             // iperf3's own way to ask for its JSON.
@@ -208,6 +237,7 @@ impl Subcommand for ProbeCommand {
                 })
                 .args(probe.usual_time.map(|usual| time(probe, usual)))
                 .args(probe.quick_time.map(quick))
+                .args((!probe.follows.is_empty()).then(|| until(probe)).into_iter().flatten())
                 .args(probe.options().map(flag));
             command = command.subcommand(of_probe);
         }

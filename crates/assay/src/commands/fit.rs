@@ -145,7 +145,7 @@ fn words(args: &FitArgs) -> Result<(&[PathBuf], PathBuf), Failure> {
 
 fn seconds(given: &str) -> Result<u64, Failure> {
     let taken = Duration::from_secs(5)..=Duration::from_secs(3600);
-    Ok(time_within(given, taken, "5s to 1h")?.as_secs())
+    Ok(time_within("--time", given, taken, "5s to 1h")?.as_secs())
 }
 
 /// The loads of all reports, and the record of the one with the peak.

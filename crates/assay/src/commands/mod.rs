@@ -9,6 +9,7 @@ mod fit;
 mod import;
 mod io;
 mod man;
+mod noise;
 mod orders;
 mod passport;
 mod platform;
@@ -16,6 +17,7 @@ mod probe;
 mod recovery;
 mod repeat;
 mod report;
+mod rounds;
 mod run;
 mod runs;
 mod selftest;
@@ -24,6 +26,8 @@ mod temp_server;
 #[cfg(test)]
 mod tests;
 mod watch;
+
+pub(crate) use rounds::USUAL_AT_MOST;
 
 use crate::cli::{Cli, Command, ReportArgs, RunsCommand};
 use crate::exit::{Code, Failure};
@@ -45,6 +49,7 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::Platform(args) => platform::platform(&args),
         Command::Fit(args) => fit::fit(&args),
         Command::Passport(args) => passport::passport(&args),
+        Command::Noise(args) => noise::noise(args),
         Command::Accept(args) => passport::accept(&args),
         Command::Probe(command) => probe::probe(&command),
         Command::Io(args) => io::io(&args),

@@ -93,7 +93,7 @@ pub(super) fn accept(args: &AcceptArgs) -> Result<Code, Failure> {
 
 fn seconds(given: &str) -> Result<u64, Failure> {
     let taken = Duration::from_secs(LEAST_S)..=Duration::from_secs(3600);
-    Ok(time_within(given, taken, &format!("{LEAST_S}s to 1h"))?.as_secs())
+    Ok(time_within("--time", given, taken, &format!("{LEAST_S}s to 1h"))?.as_secs())
 }
 
 /// What the rounds left.

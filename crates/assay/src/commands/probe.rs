@@ -1,5 +1,6 @@
 //! A probe that is given a place and a time: aim, plan, measure, record, report.
 
+use super::rounds::Rounds;
 use crate::cli::format::{TOOL_JSON, is_json};
 use crate::cli::{ProbeArgs, ProbeCommand};
 use crate::exit::{Code, Failure};
@@ -7,7 +8,7 @@ use crate::progress;
 use crate::record;
 use crate::registry;
 use crate::rundir::{self, RunDir};
-use crate::{answer, plan_text, signals, ui};
+use crate::{answer, perform, plan_text, signals, ui};
 use assay_measure::locked::locked;
 use assay_measure::record::Record;
 use assay_measure::snapshot::{RunData, SettingLine};
@@ -15,8 +16,9 @@ use assay_measure::units;
 use assay_report::formats::Format;
 use assay_run::engine::Line;
 use assay_run::host;
-use assay_run::probe::{LOGFILE, ProbeSpec, Request, Serving, Steps, Takes};
+use assay_run::probe::{Aimed, LOGFILE, ProbeSpec, Request, Serving, Steps, Takes};
 use assay_run::standstill::Standstill;
+use assay_run::stop::Stop;
 use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
@@ -28,46 +30,41 @@ const MOST: Duration = Duration::from_secs(24 * 3600);
 
 pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     let ProbeCommand { name, args } = command;
-    let time = args.time.as_deref().map_or(Ok(LEAST), time)?;
+    let probe = registry::probe(name).expect("the command line comes from the registry");
+    let rounds = Rounds::asked(probe, args.until.as_deref(), args.at_most.as_deref())?;
+    let time = match &rounds {
+        Some(rounds) => rounds.time,
+        None => args.time.as_deref().map_or(Ok(LEAST), time)?,
+    };
     let id = rundir::new_id();
     let place = rundir::place(args.output.as_deref(), name, &id);
     if args.output.is_some() {
         rundir::refuse_used(&place)?;
     }
-    let probe = registry::probe(name).expect("the command line comes from the registry");
     let request = Request { place: args.path.clone().unwrap_or_default(), time, words: args.words.clone() };
     if let Some(server) = probe.takes.server(&request.place) {
         return serve(&*server(&request)?, args);
     }
     let aimed = (probe.aim)(&request)?;
+    let plan: Vec<Line> = aimed.plan().into_iter().chain(rounds.iter().map(Rounds::plan)).collect();
     if args.dry_run {
-        return dry_run(args.format, &aimed.plan());
+        return dry_run(args.format, &plan);
     }
     if let Some(file) = request.said(&LOGFILE) {
         ui::log_to(Path::new(file))?;
     }
-    ui::say(&plan_text::lines(&aimed.plan()));
+    ui::say(&plan_text::lines(&plan));
     let stop = signals::watch()?;
-    let started = jiff::Timestamp::now().to_string();
-    let progress = Progress::new(time);
+    let labels = labels(probe, args, &request, id, jiff::Timestamp::now().to_string());
     let standstill = Standstill::watch();
-    let measured = match aimed.measure(&stop, &progress) {
-        Ok(measured) => measured,
-        Err(error) => {
-            // Who asked for JSON reads JSON of a failure too.
-            if args.format.name == TOOL_JSON {
-                let told = serde_json::json!({"error": error.to_string()});
-                ui::product(&plan_text::pretty(&told))?;
-            }
-            return Err(error.into());
-        }
+    let mut record = match rounds {
+        None => measured(args, &*aimed, &labels, time, &stop)?,
+        Some(rounds) => rounds.measure(&stop, |number| {
+            ui::say(&format!("round {number}"));
+            measured(args, &*(probe.aim)(&request)?, &labels, time, &stop)
+        })?,
     };
     let found = standstill.finding();
-    drop(progress);
-    let Some(mut record) = measured.record(&labels(probe, args, &request, id, started)) else {
-        let what = format!("the probe {name} brought no record");
-        return Err(Failure::new(Code::Bug, what));
-    };
     record.advice.splice(0..0, found);
     leave(args, place, &record)?;
     let run = &record.run;
@@ -79,7 +76,34 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     if stop.requested() {
         return Ok(Code::Interrupted);
     }
-    Ok(Code::Good)
+    Ok(perform::code_of_precision(&record))
+}
+
+/// The record of one measurement.
+fn measured(
+    args: &ProbeArgs,
+    aimed: &dyn Aimed,
+    labels: &RunData,
+    time: Duration,
+    stop: &Stop,
+) -> Result<Record, Failure> {
+    let progress = Progress::new(time);
+    let measured = aimed.measure(stop, &progress);
+    drop(progress);
+    match measured {
+        Ok(measured) => {
+            let lacking = || Failure::new(Code::Bug, format!("the probe {} brought no record", labels.workload));
+            measured.record(labels).ok_or_else(lacking)
+        }
+        Err(error) => {
+            // Who asked for JSON reads JSON of a failure too.
+            if args.format.name == TOOL_JSON {
+                let told = serde_json::json!({"error": error.to_string()});
+                ui::product(&plan_text::pretty(&told))?;
+            }
+            Err(error.into())
+        }
+    }
 }
 
 /// The plan and nothing else.
@@ -102,14 +126,19 @@ fn serve(server: &dyn Serving, args: &ProbeArgs) -> Result<Code, Failure> {
 }
 
 fn time(text: &str) -> Result<Duration, Failure> {
-    time_within(text, LEAST..=MOST, "1s to 24h")
+    time_within("--time", text, LEAST..=MOST, "1s to 24h")
 }
 
-/// What `--time` says, within what a command takes, in words.
-pub(super) fn time_within(text: &str, taken: RangeInclusive<Duration>, words: &str) -> Result<Duration, Failure> {
-    let ns = units::parse_duration_ns(text).map_err(|error| Failure::usage(format!("--time {text}: {error}")))?;
+/// What a flag of a time says, within what a command takes, in words.
+pub(super) fn time_within(
+    flag: &str,
+    text: &str,
+    taken: RangeInclusive<Duration>,
+    words: &str,
+) -> Result<Duration, Failure> {
+    let ns = units::parse_duration_ns(text).map_err(|error| Failure::usage(format!("{flag} {text}: {error}")))?;
     let time = Duration::from_nanos(ns);
-    if taken.contains(&time) { Ok(time) } else { Err(Failure::usage(format!("--time {text}: give {words}"))) }
+    if taken.contains(&time) { Ok(time) } else { Err(Failure::usage(format!("{flag} {text}: give {words}"))) }
 }
 
 /// What the record says beside the measurements.
@@ -125,8 +154,10 @@ fn labels(probe: &ProbeSpec, args: &ProbeArgs, request: &Request, id: String, st
             _ => setting("PATH", path.clone(), path == "."),
         })
         .collect();
-    let time = args.time.iter().cloned();
+    let time = args.time.iter().filter(|_| args.until.is_none()).cloned();
     settings.extend(time.map(|time| setting("TIME", time, !args.time_is_given)));
+    settings.extend(args.until.iter().map(|until| setting("UNTIL", until.clone(), false)));
+    settings.extend(args.at_most.iter().map(|most| setting("AT_MOST", most.clone(), false)));
     for option in probe.options() {
         let value = request.option(option);
         if !value.is_empty() {

@@ -1,5 +1,6 @@
 //! `run --repeat`: the same run several times, and how much its figures differ when nothing changes.
 
+use super::noise;
 use super::report::of_repeats;
 use crate::cli::RunArgs;
 use crate::cli::format::{ANSWER, FULL};
@@ -9,7 +10,7 @@ use crate::perform;
 use crate::rundir::{self, REPEAT, REPEAT_TEXT, RunDir};
 use crate::{plan_text, ui};
 use assay_measure::record::Record;
-use assay_report::compare::{REPEAT_SCHEMA, RepeatRun, Repeats};
+use assay_report::compare::{Detectable, REPEAT_SCHEMA, RepeatRun, Repeats};
 use assay_report::formats::{Format, find};
 use assay_report::html::Assets;
 use assay_run::plan::Plan;
@@ -78,6 +79,13 @@ pub(super) fn run(
         running.settle(wanted, stop);
         write(&dir, &running.repeats)?;
     }
+    if let Some(wanted) = args.more.detect {
+        let found = running.detectable(wanted);
+        write(&dir, &running.repeats)?;
+        ui::say(&format!("repeats: {}", place.display()));
+        let code = noise::answer(&running.repeats, &found, args.more.format.name)?;
+        return Ok(if stop.requested() { Code::Interrupted } else { code });
+    }
     let text = of_repeats(told(args.more.format), &running.repeats, &Assets::Embedded);
     ui::product(&text.unwrap_or_default())?;
     ui::say(&format!("repeats: {}", place.display()));
@@ -138,6 +146,14 @@ impl Running {
         self.repeats.verdict_reasons = reasons;
         let complete: Vec<&Record> = (self.records.iter()).filter(|record| record.run.verdict == "complete").collect();
         self.repeats = std::mem::take(&mut self.repeats).with_noise(&complete);
+    }
+
+    /// What it takes to see a difference of this share.
+    fn detectable(&mut self, wanted: f64) -> Detectable {
+        let complete: Vec<&Record> = (self.records.iter()).filter(|record| record.run.verdict == "complete").collect();
+        let found = Detectable::of(&complete, wanted);
+        self.repeats.detectable = Some(found.clone());
+        found
     }
 }
 

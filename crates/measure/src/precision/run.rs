@@ -23,11 +23,11 @@ enum Source {
 
 /// Rates: the names a user may give, the first the key of the metric; what is counted.
 const RATES: [(&[&str], Source, &str, &str); 5] = [
-    (&["ops_per_s", "rate"], Source::Operations, "operations", "/s"),
-    (&["transactions_per_s"], Source::Counter(USER_COMMITS), "transactions", "/s"),
-    (&["reads_per_s"], Source::Counter(PHYSICAL_READ_REQUESTS), "reads", "/s"),
-    (&["writes_per_s"], Source::Counter(PHYSICAL_WRITE_REQUESTS), "writes", "/s"),
-    (&["redo_bytes_per_s"], Source::Counter(REDO_SIZE), "redo", "bytes/s"),
+    (&["ops_per_s", "rate"], Source::Operations, "operation rate", "/s"),
+    (&["transactions_per_s"], Source::Counter(USER_COMMITS), "transaction rate", "/s"),
+    (&["reads_per_s"], Source::Counter(PHYSICAL_READ_REQUESTS), "read rate", "/s"),
+    (&["writes_per_s"], Source::Counter(PHYSICAL_WRITE_REQUESTS), "write rate", "/s"),
+    (&["redo_bytes_per_s"], Source::Counter(REDO_SIZE), "redo rate", "bytes/s"),
 ];
 
 /// A figure of a run.

@@ -102,6 +102,12 @@ impl Precision {
         }
     }
 
+    /// The same of rounds that took so long, s.
+    #[must_use]
+    pub fn of_rounds(self, took_s: f64) -> Self {
+        Self { measured_s: Figure::decimal(took_s), step: "round".to_owned(), ..self }
+    }
+
     /// Whether the figure is known as was asked.
     #[must_use]
     pub fn is_reached(&self) -> bool {

@@ -311,6 +311,8 @@ impl NativeEngine {
         facts.extend([
             Fact::new("data_set", self.places.home().display()),
             Fact::new("data_set_id", format!("{:016x}", self.instance.data_set)),
+            Fact::new(facts::DATA_MADE.name, control.created_unix_s),
+            Fact::new(facts::DATA_REDO.name, control.checkpoint_lsn.saturating_sub(FIRST_LSN)),
             Fact::new("block_bytes", geometry.block_bytes),
             Fact::new("log_block_bytes", control.log_block_bytes),
             Fact::new("redo_files", control.redo_files),

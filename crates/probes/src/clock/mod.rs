@@ -44,6 +44,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
            clocks are apart; and says what that costs a database that times each row or each read. It measures the clock source in \
            use and switches nothing. --format tool prints what pg_test_timing prints.",
     usual_time: Some("10s"),
+    follows: &[("p50", &["clock_read_ns_p50"])],
     ..ProbeSpec::new("clock", &record::KIND, |request| {
         Ok(Box::new(Aim { time: request.time, source: Source::at(Path::new(SOURCES)), placement: Placement::here() }))
     })

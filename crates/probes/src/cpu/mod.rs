@@ -41,6 +41,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
            metrics of `stress-ng --cpu N --timeout T --metrics-brief` in the same layout; assay also accepts those spellings.",
     usual_time: Some("60s"),
     time_also: &["timeout"],
+    follows: &[("rate", &["btree_16m_lookups_per_s"]), ("", &["tuple_rows_per_s"]), ("", &["effective_mhz"])],
     options: &[OPTIONS],
     ..ProbeSpec::new("cpu", &record::KIND, aim)
 };

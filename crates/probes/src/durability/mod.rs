@@ -48,6 +48,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
     takes: Takes::PlaceOr(WITNESS, |request| Ok(Box::new(witness::Witness::of(request)?))),
     usual_time: Some("20s"),
     options: &[options::OPTIONS],
+    follows: &[("p50", &["commit_us_p50"])],
     ..ProbeSpec::new("durability", &record::KIND, aim)
 };
 

@@ -49,6 +49,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
            the same layout; assay also accepts those spellings.",
     usual_time: Some("30s"),
     time_also: &["timeout"],
+    follows: &[("rate", &["triad_gb_per_s_p50"]), ("", &["read_gb_per_s_p50"]), ("", &["latency_huge_ns_p50"])],
     options: &[OPTIONS],
     ..ProbeSpec::new("memory", &record::KIND, aim)
 };

@@ -38,6 +38,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
             both ends. --format tool prints what iperf3 prints, --format tool-json (--json) its JSON.",
     usual_time: Some("10s"),
     time_also: &["t"],
+    follows: &[("rate", &["receiver.tcp_throughput_bits_per_s_mean", "receiver.udp_throughput_bits_per_s_mean"])],
     options: &[OPTIONS, asked::OPTIONS, OF_TOOL],
     takes: Takes::Peer(|request| Ok(Box::new(server::Server::new(&Ask::of(request)?)?))),
     ..ProbeSpec::new("net", &record::KIND, |request| Ok(Box::new(Aim { ask: Ask::of(request)?, time: request.time })))

@@ -38,6 +38,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
             requests. --format tool prints what ping prints.",
     usual_time: Some("10s"),
     time_also: &["w", "deadline"],
+    follows: &[("p50", &["rtt_us_p50"]), ("p99", &["rtt_us_p99"])],
     options: &[OPTIONS, asked::OPTIONS],
     takes: Takes::Peer(|request| Ok(Box::new(echo::Server::new(&Ask::of(request)?)?))),
     ..ProbeSpec::new("ping", &record::KIND, |request| Ok(Box::new(Aim(Ask::of(request)?))))

@@ -37,6 +37,11 @@ pub const SPEC: ProbeSpec = ProbeSpec {
     usual_time: Some("10s"),
     time_also: &["duration"],
     has_long_flags_with_one_dash: true,
+    follows: &[
+        ("rate", &["redo_transport_per_s"]),
+        ("p50", &["redo_transport_us_p50"]),
+        ("p99", &["redo_transport_us_p99"]),
+    ],
     options: &[options::OPTIONS],
     takes: Takes::Peer(|request| Ok(Box::new(server::Server::of(request)?))),
     ..ProbeSpec::new("redo", &record::KIND, |request| Ok(Box::new(client::Aim(Ask::of(request)?))))

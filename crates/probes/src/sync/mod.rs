@@ -51,6 +51,11 @@ pub const SPEC: ProbeSpec = ProbeSpec {
            parallel streams, and the cost of each level of commit safety. It removes its scratch file at the end.",
     takes: Takes::Place,
     usual_time: Some("60s"),
+    follows: &[
+        ("p50", &["durable_write_us_p50"]),
+        ("rate", &["group.many_commits_per_s"]),
+        ("p99", &["group.many_commit_us_p99"]),
+    ],
     options: &[options::OPTIONS],
     ..ProbeSpec::new("sync", &record::KIND, aim)
 };

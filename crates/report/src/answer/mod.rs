@@ -4,12 +4,14 @@
 //! report and at the head of the page.
 
 mod figures;
+mod normal;
 mod page;
 mod trust;
 
 #[cfg(test)]
 mod tests;
 
+pub use normal::normal;
 pub(crate) use page::Page;
 pub(crate) use trust::{TITLE as TRUST, clause};
 
@@ -106,6 +108,8 @@ pub struct Context {
     pub files: Vec<String>,
     /// How it compares with the previous run of the same test, and whether that is good.
     pub previous: Option<(String, Class)>,
+    /// Where there is none: what variation is normal there, and the age and use of the data.
+    pub normal: Option<String>,
     /// What it is shown on.
     pub screen: Screen,
 }
@@ -157,6 +161,7 @@ pub fn of(records: &[&Record], context: &Context) -> Answer {
     if let Some((text, class)) = &context.previous {
         said.push(Said::new("Before", text.clone()).of_class(*class));
     }
+    said.extend(context.normal.iter().map(|text| Said::new("Normal here", text.clone())));
     if !context.files.is_empty() {
         let text = format!("{} in {}", context.files.join(" and "), context.run);
         said.push(Said::new("Whole report", text));

@@ -8,6 +8,7 @@ mod allowed;
 mod answer;
 mod charts;
 mod comparable;
+mod detect;
 mod gate;
 mod histograms;
 mod host;
@@ -23,6 +24,7 @@ mod tests;
 pub use answer::answer;
 pub(crate) use charts::charts;
 pub use comparable::{is_same, known};
+pub use detect::Detectable;
 pub use gate::{Gate, GateError, GateOutcome, GateResult};
 pub use model::{
     Against, Check, ComparedCell, ComparedRow, Comparison, DifferenceVerdict, Disturbance, Doubt, Finding, GroupInfo,

@@ -1,5 +1,6 @@
 //! Repeats of one run: how much its figures differ when nothing changes, and so what a comparison could show.
 
+use super::detect::Detectable;
 use super::samples::REPEATS;
 use super::verdict::{pct, percent};
 use assay_measure::figures::figures;
@@ -42,6 +43,9 @@ pub struct Repeats {
     pub runs: Vec<RepeatRun>,
     /// The noise of each declared figure.
     pub noise: Vec<NoiseRow>,
+    /// What it takes to see a difference, where `assay noise` asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detectable: Option<Detectable>,
 }
 
 /// One of the runs.
@@ -139,6 +143,10 @@ impl Repeats {
         }
         self.render_runs(&mut page);
         self.render_noise(&mut page);
+        if let Some(found) = &self.detectable {
+            page.heading("Time that a difference needs here");
+            found.lines().iter().for_each(|line| page.wrapped("", line));
+        }
         page
     }
 
