@@ -2,7 +2,7 @@
 
 use assay_measure::config::Settings;
 use assay_measure::precision::{End, Goal, RunFigure, SECONDS_LEAST, Watch};
-use assay_measure::record::{Figure, Precision};
+use assay_measure::record::Precision;
 use assay_measure::snapshot::Snapshot;
 use assay_run::Mark;
 
@@ -59,11 +59,7 @@ impl Follow {
     pub(crate) fn finish(mut self, is_stopped: bool) -> Precision {
         let end = self.end.or_else(|| (!is_stopped).then(|| self.watch.over()));
         let RunFigure { key, what, unit, .. } = &self.figure;
-        let mut found = Precision::of(&self.goal, (key, what, unit), self.at_most_s, &self.watch, end);
-        if self.is_untold {
-            "n/a".clone_into(&mut found.ended);
-            found.reached_pct = Figure::na("the target does not tell it");
-        }
-        found
+        let found = Precision::of(&self.goal, (key, what, unit), self.at_most_s, &self.watch, end);
+        if self.is_untold { found.untold("the target does not count it") } else { found }
     }
 }

@@ -29,6 +29,8 @@ const BATCHES_MOST: usize = 40;
 const GROWTH: f64 = std::f64::consts::SQRT_2;
 /// Looks one after the other that must find the figure known.
 const AGREEING: usize = 2;
+/// Fewer values tell nothing of the correlation of neighbours.
+const CORRELATED_LEAST: usize = 4;
 /// After so many looks with a change of level, over which the time has become several times as long, more time will not help.
 const CHANGED_LOOKS: usize = 4;
 /// The chance at which steady batches show a change of level.
@@ -228,12 +230,10 @@ impl Watch {
 
     /// How a measurement ends that may take no longer: one look more, at all steps there are.
     pub fn over(&mut self) -> End {
-        if let Some(look) = self.look() {
-            self.last = Some(look);
-        }
+        self.last = self.look_at(CORRELATED_LEAST);
         match &self.last {
             Some(look) if look.change.is_some() => End::Changed,
-            Some(look) if look.is_within(self.ratio) => End::Reached,
+            Some(look) if look.is_within(self.ratio) && self.batches.len() >= self.least => End::Reached,
             _ => End::TimeOver,
         }
     }
@@ -241,7 +241,11 @@ impl Watch {
     /// What is known; nothing before there are enough batches, or where one of them has no figure.
     #[must_use]
     pub fn look(&self) -> Option<Look> {
-        if self.batches.len() < self.least {
+        self.look_at(self.least)
+    }
+
+    fn look_at(&self, least: usize) -> Option<Look> {
+        if self.batches.len() < least {
             return None;
         }
         let values = self.values()?;

@@ -43,6 +43,14 @@ pub const SPEC: ProbeSpec = ProbeSpec {
     about: "the bare storage, with fio's options, job files and reports",
     takes: Takes::Place,
     has_own_command: true,
+    follows: &[
+        ("rate", &["reads_per_s", "writes_per_s"]),
+        ("p50", &["read_us_p50", "write_us_p50"]),
+        ("p99", &["read_us_p99", "write_us_p99"]),
+        ("writes_per_s", &["writes_per_s"]),
+        ("write_us_p50", &["write_us_p50"]),
+        ("write_us_p99", &["write_us_p99"]),
+    ],
     ..ProbeSpec::new("io", &record::Storage, |request| Ok(Box::new(aim(requested(request)?)?)))
 };
 

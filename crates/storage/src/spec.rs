@@ -121,6 +121,10 @@ pub struct OutputOptions {
     pub run_directory: Option<PathBuf>,
     /// `--label TEXT`: a name for the run in lists, reports and comparisons.
     pub label: Option<String>,
+    /// `--until FIGURE=±P%`: repeat the jobs until the figure is known.
+    pub until: Option<String>,
+    /// `--at-most TIME`: the longest time of all repeats.
+    pub at_most: Option<String>,
     /// `--no-record`: leave no run directory.
     pub no_record: bool,
     /// Notes on options that are accepted for fio's sake (`--alloc-size`, `--max-jobs`, `--aux-path`, ...) with their

@@ -59,10 +59,14 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     let standstill = Standstill::watch();
     let mut record = match rounds {
         None => measured(args, &*aimed, &labels, time, &stop)?,
-        Some(rounds) => rounds.measure(&stop, |number| {
-            ui::say(&format!("round {number}"));
-            measured(args, &*(probe.aim)(&request)?, &labels, time, &stop)
-        })?,
+        Some(rounds) => {
+            rounds
+                .measure(&stop, |number| {
+                    ui::say(&format!("round {number}"));
+                    Ok((measured(args, &*(probe.aim)(&request)?, &labels, time, &stop)?, ()))
+                })?
+                .0
+        }
     };
     let found = standstill.finding();
     record.advice.splice(0..0, found);

@@ -108,6 +108,12 @@ impl Precision {
         Self { measured_s: Figure::decimal(took_s), step: "round".to_owned(), ..self }
     }
 
+    /// The same where a step has no figure, for this reason.
+    #[must_use]
+    pub fn untold(self, why: &str) -> Self {
+        Self { ended: "n/a".to_owned(), value: Figure::na(why), reached_pct: Figure::na(why), ..self }
+    }
+
     /// Whether the figure is known as was asked.
     #[must_use]
     pub fn is_reached(&self) -> bool {
@@ -136,7 +142,7 @@ impl Precision {
             );
         }
         let known = self.reached_pct.value().map_or_else(
-            || " Nothing is known of it yet: too few steps had a figure.".to_owned(),
+            || format!(" Too few {}s have a figure to say how well it is known; ±{asked} % was asked.", self.step),
             |_| format!(" So far {}; ±{asked} % was asked.", self.value_known()),
         );
         let more = match (self.ended.as_str(), self.needed_s()) {
@@ -171,7 +177,7 @@ impl Precision {
             }
             "time over" => "the time that it may take has passed".to_owned(),
             "stopped" => "it was stopped".to_owned(),
-            _ => "the target does not tell it".to_owned(),
+            _ => format!("a {} does not tell it: {}", self.step, self.value.reason().unwrap_or("absent")),
         }
     }
 

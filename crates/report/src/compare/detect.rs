@@ -24,6 +24,8 @@ const MOST: usize = 200;
 /// The warm-up of a run, of its length, at most 30 s; and what connecting and closing take, s.
 const WARMUP: f64 = 0.1;
 const AROUND_S: f64 = 2.0;
+/// Nobody measures longer for one difference, s.
+const DAY_S: f64 = 86_400.0;
 
 /// What it takes to see a difference.
 #[figures]
@@ -89,6 +91,10 @@ impl Detectable {
             (None, None) => {
                 found.cannot = format!("more than {MOST} repeats of half an hour would be needed on each side")
             }
+            (None, Some((repeats, each_s))) if total_s(repeats, each_s) > DAY_S => {
+                let time = duration((total_s(repeats, each_s) * 1e9) as u64);
+                found.cannot = format!("it would take {time} at the scatter of these runs");
+            }
             (None, Some((repeats, each_s))) => {
                 found.repeats_count = (repeats as u64).into();
                 found.repeat_s = each_s.into();
@@ -123,13 +129,15 @@ impl Detectable {
             told(&self.between_pct),
             told(&self.within_minute_pct)
         ));
-        lines.push(match self.between_pct.value() {
-            Some(pct) if pct > 0.0 => format!(
-                "One long run on each side does not do, for it has one level: without that, {} would suffice.",
-                time(&self.one_run_s)
-            ),
-            _ => format!("One run of {} on each side would do as well.", time(&self.one_run_s)),
-        });
+        let one_run = self.one_run_s.value().map(|_| time(&self.one_run_s));
+        lines.extend(one_run.filter(|_| self.cannot.is_empty()).map(|one| match self.between_pct.value() {
+            Some(pct) if pct > 0.0 => {
+                format!(
+                    "One long run on each side does not do, for it has one level: without that, {one} would suffice."
+                )
+            }
+            _ => format!("One run of {one} on each side would do as well."),
+        }));
         lines.push(format!(
             "At 5 % error, 4 of 5 such differences are shown. {} rounds know the scatter between runs to about a factor of two.",
             self.rounds.len()
@@ -193,7 +201,7 @@ fn total_s(repeats: usize, length: f64) -> f64 {
 /// The length of one run on each side, s, where runs do not differ in level: a comparison cuts each into 30 batches.
 fn one_run_s(within: f64, wanted: f64) -> Option<f64> {
     let seconds = 2.0 * within * (standard_errors(58.0) / distance(wanted)).powi(2);
-    (seconds <= 86_400.0).then_some(seconds.max(60.0))
+    (seconds <= DAY_S).then_some(seconds.max(60.0))
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ pub(crate) struct Told {
     pub(crate) marks: Vec<(Mark, Snapshot)>,
     pub(crate) stop_at_second: Option<(u64, u32)>,
     pub(crate) stop: Stop,
+    /// From this second on it has enough.
+    pub(crate) enough_at_second: Option<u64>,
     /// What it was told is enough: the data needs no series.
     pub(crate) makes_series: bool,
 }
@@ -45,6 +47,11 @@ impl Observer for Told {
                 self.stop.request();
             }
         }
+    }
+
+    fn is_enough(&self) -> bool {
+        let now_ns = self.marks.last().map_or(0, |(_, now)| now.at_ns);
+        self.enough_at_second.is_some_and(|second| now_ns >= second * 1_000_000_000)
     }
 
     fn needs_series(&self) -> bool {

@@ -320,3 +320,12 @@ fn slob_25_drivers_that_take_too_long_abort_the_run() {
     assert!(leaving.1 < closing.1 && closing.0 != leaving.0, "{phases:?}");
     assert_eq!((closed.0, after.1), ("closed", None));
 }
+
+#[test]
+fn a_run_whose_observer_has_enough_is_whole_and_shorter() {
+    let told = Told { enough_at_second: Some(5), ..Told::default() };
+    let ran = run(&ten_seconds(), SimOptions::default(), told);
+    assert_eq!(ran.data.verdict, Verdict::Complete);
+    assert_eq!((ran.data.begin.at_ns, ran.data.end.at_ns), (2 * NS_PER_S, 5 * NS_PER_S));
+    assert_eq!(ran.data.drained.driver.in_flight, 0);
+}

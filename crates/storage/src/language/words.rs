@@ -77,6 +77,8 @@ pub static PROGRAM: &[ProgramOption] = program_options! {
     "aux-path", Required, Works("Accepted: assay writes no state files");
     "destroy", Required, Works("assay may overwrite this file or device; repeatable");
     "label", Required, Works("A name for the run in lists, reports and comparisons");
+    "until", Required, Works("Repeat the jobs until a figure is known so well: p99=±5% (rate, p50, p99 or a key); exit code 4 where it cannot be");
+    "at-most", Required, Works("Longest time of all repeats with --until; default 10m");
     "no-record", No, Works("Do not keep a run directory");
     "debug", Required, Refused("the report and the record show what was done");
     "merge-blktrace-only", No, Refused("assay neither writes nor replays traces");
@@ -242,6 +244,8 @@ fn take(option: &ProgramOption, value: Option<&str>, reading: &mut Reading, word
         "showcmd" => output.show_command = true,
         "readonly" => output.readonly = true,
         "label" => output.label = Some(text.to_owned()),
+        "until" => output.until = Some(text.to_owned()),
+        "at-most" => output.at_most = Some(text.to_owned()),
         "no-record" => output.no_record = true,
         "destroy" => output.destroy.push(PathBuf::from(text)),
         "section" => words.sections.push(text.to_owned()),

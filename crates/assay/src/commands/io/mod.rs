@@ -4,11 +4,12 @@ mod sink;
 mod watch;
 
 use super::probe::stamped;
+use super::rounds::Rounds;
 use crate::cli::IoArgs;
 use crate::exit::{Code, Failure};
 use crate::record;
 use crate::rundir::{self, FIO_JSON, RunDir, job_file};
-use crate::{plan_text, signals, ui};
+use crate::{perform, plan_text, signals, ui};
 use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
 use assay_report::{answer, text};
@@ -71,6 +72,7 @@ fn parsed(invocation: Invocation) -> Code {
 
 fn perform(aimed: &StorageRun, words: &[String]) -> Result<Code, Failure> {
     let Invocation { output: options, scratch, .. } = &aimed.invocation;
+    let rounds = Rounds::asked(&assay_storage::SPEC, options.until.as_deref(), options.at_most.as_deref())?;
     let id = rundir::new_id();
     let place = rundir::place(options.run_directory.as_deref(), NAME, &id);
     if options.run_directory.is_some() && !options.no_record {
@@ -87,15 +89,18 @@ fn perform(aimed: &StorageRun, words: &[String]) -> Result<Code, Failure> {
     let watch = Watch::new(options, &sink);
     let standstill = Standstill::watch();
     let given = dir.as_ref().map_or(Ok(()), |dir| keep_given(dir, words, &aimed.invocation.files));
-    let measured = given.and_then(|()| aimed.readings(&stop, &watch).map_err(refused));
-    let readings = measured.inspect_err(|_| {
+    let run = stamped(NAME, options.label.clone(), aimed.invocation.settings(), id, started);
+    let one = |_| {
+        let readings = aimed.readings(&stop, &watch).map_err(refused)?;
+        Ok((assay_storage::record::build(&run, &readings), readings))
+    };
+    let measured = given.and_then(|()| rounds.map_or_else(|| one(1), |rounds| rounds.measure(&stop, one)));
+    let (mut record, readings) = measured.inspect_err(|_| {
         dir.iter().for_each(RunDir::discard);
         sink.discard();
     })?;
     let found = standstill.finding();
     let (first, unsaid) = watch.ended();
-    let run = stamped(NAME, options.label.clone(), aimed.invocation.settings(), id, started);
-    let mut record = assay_storage::record::build(&run, &readings);
     record.advice.splice(0..0, found);
     let reports = reports(options, &readings, Some(&record), first);
     leave(&reports, &sink, dir.as_ref(), &readings, &record)?;
@@ -184,7 +189,7 @@ fn code(readings: &StorageReadings, record: &Record, stop: &Stop) -> Code {
         return Code::Interrupted;
     }
     match (failed.is_empty(), readings.ended()) {
-        (true, _) if void.is_empty() && !invalid => Code::Good,
+        (true, _) if void.is_empty() && !invalid => perform::code_of_precision(record),
         // Not one I/O got through: it is the target that cannot serve.
         (false, 0) => Code::Unusable,
         _ => Code::Invalid,
