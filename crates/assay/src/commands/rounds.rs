@@ -82,7 +82,7 @@ impl Rounds {
         let mut kept: Vec<(f64, Record, T)> = Vec::new();
         let mut longest = Duration::ZERO;
         let mut end = None;
-        while end.is_none() && !(stop.requested() && !kept.is_empty()) {
+        while end.is_none() && (kept.is_empty() || !stop.requested()) {
             if !kept.is_empty() && begun.elapsed() + longest > self.at_most {
                 end = Some(watch.over());
                 break;

@@ -32,6 +32,22 @@ fn names(beginning: &str) -> Vec<String> {
     names
 }
 
+#[test]
+fn a_figure_that_a_probe_can_follow_is_in_its_records() {
+    registry::install();
+    for probe in registry::probes().filter(|probe| !probe.follows.is_empty()) {
+        let of_kind =
+            |record: &assay_measure::record::Record| record.kind == probe.kind.name() && record.import.is_none();
+        let records = names("").into_iter().map(|name| crate::stored::read(&frozen().join(name).join(RECORD)));
+        let records: Vec<_> = records.map(|read| read.expect("a frozen record")).filter(of_kind).collect();
+        for (name, keys) in probe.follows {
+            let has =
+                |key: &&str| records.iter().any(|of| assay_measure::record::metric::find(&of.metrics, key).is_some());
+            assert!(keys.iter().any(has), "{}: {name} {keys:?}", probe.name);
+        }
+    }
+}
+
 /// A short name of a long text whose every byte counts (FNV-1a, 64 bits).
 fn digest(text: &str) -> String {
     let fold = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);

@@ -6,7 +6,7 @@
 //! one. A test at 5 % shows a difference with 80 % power that is (t_0.975 + t_0.8) standard errors (Bloom, Evaluation Review 19,
 //! 1995).
 
-use super::samples::{Figures, REPEATS, RunGroup};
+use super::samples::{Batches, Figures, REPEATS, RunGroup};
 use assay_measure::figures::figures;
 use assay_measure::precision::{Portion, Statistic, Watch};
 use assay_measure::record::{Figure, Record};
@@ -146,13 +146,16 @@ impl Detectable {
     }
 }
 
+/// The parts of one run that a comparison would judge it by.
+pub(crate) fn batches(record: &Record, key: &str) -> Option<Batches> {
+    let group = RunGroup { name: String::new(), records: vec![record] };
+    Figures::of(&group, &[]).batches(key).ok()
+}
+
 /// The variance of the mean of a second, as the batches of each run tell it, their correlation allowed for.
 fn within(records: &[&Record]) -> Option<f64> {
-    let of_run = |record: &&Record| {
-        let group = RunGroup { name: String::new(), records: vec![*record] };
-        let batches = Figures::of(&group, &[]).batches(KEY).ok()?;
-        Some(batches.sample().mean_variance * record.interval.elapsed_s.value()?)
-    };
+    let of_run =
+        |record: &&Record| Some(batches(record, KEY)?.sample().mean_variance * record.interval.elapsed_s.value()?);
     let all: Option<Vec<f64>> = records.iter().map(of_run).collect();
     Some(mean(&all?))
 }

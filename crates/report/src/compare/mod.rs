@@ -25,6 +25,7 @@ pub use answer::answer;
 pub(crate) use charts::charts;
 pub use comparable::{is_same, known};
 pub use detect::Detectable;
+pub(crate) use detect::batches;
 pub use gate::{Gate, GateError, GateOutcome, GateResult};
 pub use model::{
     Against, Check, ComparedCell, ComparedRow, Comparison, DifferenceVerdict, Disturbance, Doubt, Finding, GroupInfo,
