@@ -6,7 +6,7 @@ use crate::stored;
 use assay_measure::facts::{self, FactKey};
 use assay_measure::record::Record;
 use assay_measure::units;
-use assay_report::answer::{self, Class};
+use assay_report::answer::Class;
 use assay_report::compare::{self, Check, DifferenceVerdict, Finding, Options, RunGroup};
 use std::path::Path;
 
@@ -44,7 +44,7 @@ pub(crate) fn normal(record: &Record) -> Option<String> {
     if record.import.is_some() {
         return None;
     }
-    let parts = [answer::normal(record), data_set(record)];
+    let parts = [compare::normal(record), data_set(record)];
     let told: Vec<String> = parts.into_iter().flatten().collect();
     (!told.is_empty()).then(|| told.join(" "))
 }

@@ -36,7 +36,7 @@ pub(crate) use noise::NoiseArgs;
 pub(crate) use orders::{OrdersArgs, OrdersCommand};
 pub(crate) use passport::{AcceptArgs, BoxArgs, PassportArgs};
 pub(crate) use platform::PlatformArgs;
-pub(crate) use probe::{ProbeArgs, ProbeCommand, with_two_dashes};
+pub(crate) use probe::{ProbeArgs, ProbeCommand, USUAL_AT_MOST, with_two_dashes};
 pub(crate) use runs::{RunsArgs, RunsCommand, WhichArgs};
 
 /// Assays the platform for a database.

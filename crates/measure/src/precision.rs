@@ -52,20 +52,20 @@ pub struct Goal {
 }
 
 impl Goal {
-    /// `p99=±5%`; `p99=5%` and `p99=+-5%` are the same.
+    /// `p99=5%`; `p99=5%` and `p99=+-5%` are the same.
     ///
     /// # Errors
     /// What is wrong with it, in one sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let form = "give FIGURE=±P%, such as p99=±5%";
+        let form = "give FIGURE=\u{b1}P%, such as p99=\u{b1}5%";
         let (figure, share) = text.split_once('=').ok_or(form)?;
-        let ratio = share_of(share.trim().trim_start_matches('±').trim_start_matches("+-")).ok_or(form)?;
+        let ratio = share_of(share.trim().trim_start_matches('\u{b1}').trim_start_matches("+-")).ok_or(form)?;
         if figure.trim().is_empty() {
             return Err(form.to_owned());
         }
         // Below that the slots of a histogram are wider than what is asked; above, nothing is known.
         if !(0.001..=0.5).contains(&ratio) {
-            return Err("give ±0.1% to ±50%".to_owned());
+            return Err("give \u{b1}0.1% to \u{b1}50%".to_owned());
         }
         Ok(Self { figure: figure.trim().to_owned(), ratio })
     }

@@ -121,7 +121,7 @@ pub struct OutputOptions {
     pub run_directory: Option<PathBuf>,
     /// `--label TEXT`: a name for the run in lists, reports and comparisons.
     pub label: Option<String>,
-    /// `--until FIGURE=±P%`: repeat the jobs until the figure is known.
+    /// `--until FIGURE=P%`: repeat the jobs until the figure is known.
     pub until: Option<String>,
     /// `--at-most TIME`: the longest time of all repeats.
     pub at_most: Option<String>,

@@ -1,7 +1,6 @@
 //! A command for each probe of the registry that is just given a place and a time.
 
 use super::format;
-use crate::commands::USUAL_AT_MOST;
 use crate::registry;
 use assay_report::formats::{Format, find};
 use assay_run::probe::{ProbeOption, ProbeSpec, SERVER, Takes};
@@ -99,6 +98,8 @@ fn time(probe: &ProbeSpec, usual: &'static str) -> Arg {
 
 const UNTIL: &str = "until";
 const AT_MOST: &str = "at-most";
+/// The longest time that rounds take unless told otherwise, as typed.
+pub(crate) const USUAL_AT_MOST: &str = "10m";
 
 /// The flags of a probe whose figures can be followed from round to round.
 fn until(probe: &ProbeSpec) -> [Arg; 2] {
@@ -110,7 +111,7 @@ fn until(probe: &ProbeSpec) -> [Arg; 2] {
     );
     let most = format!("Longest time of all rounds with --until [default: {USUAL_AT_MOST}]");
     [
-        Arg::new(UNTIL).long(UNTIL).value_name("FIGURE=±P%").conflicts_with(TIME).help(told),
+        Arg::new(UNTIL).long(UNTIL).value_name("FIGURE=\u{b1}P%").conflicts_with(TIME).help(told),
         Arg::new(AT_MOST).long(AT_MOST).value_name("DURATION").help(most),
     ]
 }

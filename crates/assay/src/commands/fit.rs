@@ -1,9 +1,10 @@
 //! `fit`: the load of a database's report, offered to this box until it misses it.
 
 use super::cost::read_prices;
+use super::flag_time::time_within;
 use super::import::imported;
 use super::platform::{busy, file_bytes, place_of, refuse_busy};
-use super::probe::{dry_run, stamped, time_within};
+use super::probe::{dry_run, stamped};
 use super::watch;
 use crate::cli::format::is_json;
 use crate::cli::{FitArgs, SettingArgs};

@@ -6,6 +6,7 @@ mod cost;
 mod data;
 mod explain;
 mod fit;
+mod flag_time;
 mod import;
 mod io;
 mod man;
@@ -26,8 +27,6 @@ mod temp_server;
 #[cfg(test)]
 mod tests;
 mod watch;
-
-pub(crate) use rounds::USUAL_AT_MOST;
 
 use crate::cli::{Cli, Command, ReportArgs, RunsCommand};
 use crate::exit::{Code, Failure};

@@ -1,14 +1,12 @@
 //! `noise`: identical runs, one after the other, and how long two sides must be measured here to see a difference.
 
-use super::probe::time_within;
+use super::flag_time::time_within;
 use super::run;
 use crate::cli::format::{FULL, JSON};
 use crate::cli::{NoiseArgs, RunArgs, RunOnlyArgs};
 use crate::configure::said;
 use crate::exit::{Code, Failure};
-use crate::{plan_text, ui};
 use assay_measure::precision::share_of;
-use assay_report::compare::{Detectable, Repeats};
 use assay_report::formats::find;
 use std::time::Duration;
 
@@ -34,10 +32,4 @@ pub(super) fn noise(args: NoiseArgs) -> Result<Code, Failure> {
     };
     more.flags.said.extend(said("--time", "RUN_TIME", Some(&round)));
     run::run(&RunArgs { settings: args.settings, more })
-}
-
-/// Prints what it takes; whether it can be told.
-pub(super) fn answer(repeats: &Repeats, found: &Detectable, format: &str) -> Result<Code, Failure> {
-    ui::product(&if format == JSON { plan_text::pretty(repeats) } else { found.lines().join("\n") + "\n" })?;
-    Ok(if found.cannot.is_empty() { Code::Good } else { Code::Invalid })
 }

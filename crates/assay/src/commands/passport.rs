@@ -1,7 +1,8 @@
 //! `passport` and `accept`: rounds of short tests, kept in a file, and a box judged by such a file.
 
+use super::flag_time::time_within;
 use super::platform::{busy, file_bytes, measured, place_of, refuse_busy};
-use super::probe::{dry_run, stamped, time_within};
+use super::probe::{dry_run, stamped};
 use crate::cli::{AcceptArgs, BoxArgs, PassportArgs};
 use crate::exit::{Code, Failure};
 use crate::rundir::{self, RunDir};

@@ -1,5 +1,6 @@
 //! A probe that is given a place and a time: aim, plan, measure, record, report.
 
+use super::flag_time::time_within;
 use super::rounds::Rounds;
 use crate::cli::format::{TOOL_JSON, is_json};
 use crate::cli::{ProbeArgs, ProbeCommand};
@@ -12,14 +13,12 @@ use crate::{answer, perform, plan_text, signals, ui};
 use assay_measure::locked::locked;
 use assay_measure::record::Record;
 use assay_measure::snapshot::{RunData, SettingLine};
-use assay_measure::units;
 use assay_report::formats::Format;
 use assay_run::engine::Line;
 use assay_run::host;
 use assay_run::probe::{Aimed, LOGFILE, ProbeSpec, Request, Serving, Steps, Takes};
 use assay_run::standstill::Standstill;
 use assay_run::stop::Stop;
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
@@ -131,18 +130,6 @@ fn serve(server: &dyn Serving, args: &ProbeArgs) -> Result<Code, Failure> {
 
 fn time(text: &str) -> Result<Duration, Failure> {
     time_within("--time", text, LEAST..=MOST, "1s to 24h")
-}
-
-/// What a flag of a time says, within what a command takes, in words.
-pub(super) fn time_within(
-    flag: &str,
-    text: &str,
-    taken: RangeInclusive<Duration>,
-    words: &str,
-) -> Result<Duration, Failure> {
-    let ns = units::parse_duration_ns(text).map_err(|error| Failure::usage(format!("{flag} {text}: {error}")))?;
-    let time = Duration::from_nanos(ns);
-    if taken.contains(&time) { Ok(time) } else { Err(Failure::usage(format!("{flag} {text}: give {words}"))) }
 }
 
 /// What the record says beside the measurements.

@@ -1,6 +1,7 @@
 //! `--until` of a probe: the whole probe again and again, each time with all of it set up anew, until a figure is known.
 
-use super::probe::time_within;
+use super::flag_time::time_within;
+use crate::cli::USUAL_AT_MOST;
 use crate::exit::Failure;
 use assay_measure::precision::{End, Goal, Portion, ROUNDS_LEAST, Statistic, Watch};
 use assay_measure::record::metric::find;
@@ -12,8 +13,6 @@ use assay_run::probe::ProbeSpec;
 use assay_run::stop::Stop;
 use std::time::{Duration, Instant};
 
-/// The longest time that rounds take unless told otherwise, as typed.
-pub(crate) const USUAL_AT_MOST: &str = "10m";
 /// So many rounds find room in the time: two looks that agree need nine, and a round takes longer than its measuring.
 const ROUNDS: u32 = 16;
 const LEAST_ROUND: Duration = Duration::from_secs(1);
@@ -62,7 +61,7 @@ impl Rounds {
     /// A line of the plan.
     pub(super) fn plan(&self) -> Line {
         let told = format!(
-            "rounds of {} s until {} is known to ±{} %, at most {} in all",
+            "rounds of {} s until {} is known to \u{b1}{} %, at most {} in all",
             self.time.as_secs(),
             self.keys[0],
             100.0 * self.goal.ratio,
@@ -148,15 +147,15 @@ mod tests {
     fn what_no_probe_can_follow_is_refused_before_anything_starts() {
         for (until, at_most, why) in [
             ("p98=5%", None, "ping can follow p50 (rtt_us_p50), p99 (rtt_us_p99)"),
-            ("p99=0%", None, "give ±0.1% to ±50%"),
-            ("p99", None, "give FIGURE=±P%"),
+            ("p99=0%", None, "give \u{b1}0.1% to \u{b1}50%"),
+            ("p99", None, "give FIGURE=\u{b1}P%"),
             ("p99=5%", Some("5s"), "give 16 s to 24h"),
         ] {
             let failure = rounds("ping", until, at_most).err().expect("a refusal");
             assert_eq!(failure.code, Code::Usage);
             assert!(failure.lines.iter().any(|line| line.contains(why)), "{until}: {:?}", failure.lines);
         }
-        let asked = rounds("ping", "rtt_us_p99=±5%", Some("80s")).ok().flatten().expect("a key is a name too");
+        let asked = rounds("ping", "rtt_us_p99=\u{b1}5%", Some("80s")).ok().flatten().expect("a key is a name too");
         assert_eq!(asked.time, Duration::from_secs(5));
     }
 

@@ -30,7 +30,7 @@ fn until(resolved: &mut Resolved) {
             resolved.problem(
                 true,
                 "AT_MOST",
-                "AT_MOST limits a run with UNTIL (--until p99=±5%): give both, or RUN_TIME",
+                "AT_MOST limits a run with UNTIL (--until p99=\u{b1}5%): give both, or RUN_TIME",
             );
         }
         return;

@@ -18,7 +18,7 @@ pub const RUN_PARAMS: &[ParamDef] = crate::params! {
      THREADS_PER_SCHEMA, in order entry those of the mix", flag ["sessions", "users"], of "run orders-run";
     "RUN_TIME", Seconds, "30", "measured window: 30s, 5m, 1h; at least 1 s", flag ["time"], of "run sweep show orders-run orders-sweep";
     "WARMUP", Seconds, "", "load before the window; default a tenth of RUN_TIME, at most 30 s", flag ["warmup"], of "run sweep show orders-run orders-sweep";
-    "UNTIL", Text, "", "ends the run when this figure is known to within a share of it: p99=±5%; figures: rate, p50, p99 (any percentile), \
+    "UNTIL", Text, "", "ends the run when this figure is known to within a share of it: p99=\u{b1}5%; figures: rate, p50, p99 (any percentile), \
      read_us_p99, a rate by its key; exit code 4 where it cannot be known now", flag ["until"], of "run orders-run";
     "AT_MOST", Seconds, "", "longest time of a run with UNTIL, warm-up and all; default 10m", flag ["at-most"], of "run orders-run";
     "WORK_LOOP", Int(0, ANY), "0", "operations per session; 0: a timed run" => Work("");

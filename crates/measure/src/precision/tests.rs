@@ -149,7 +149,7 @@ fn a_percentile_is_that_of_all_and_its_interval_holds_the_truth() {
 fn nothing_is_known_of_too_few_steps_or_of_nothing() {
     let mut watch = Watch::new(Statistic::Mean, 0.05, SECONDS_LEAST);
     let idle = Portion { weight: 1.0, ..Portion::default() };
-    assert_eq!(followed(&mut watch, 10, |_| idle.clone()), End::TimeOver);
+    assert_eq!(followed(&mut watch, 3, |_| idle.clone()), End::TimeOver);
     assert_eq!(watch.last(), None);
     assert_eq!(followed(&mut watch, 100, |_| idle.clone()), End::TimeOver);
     let mut watch = Watch::new(Statistic::Quantile(0.5), 0.05, SECONDS_LEAST);
@@ -158,10 +158,10 @@ fn nothing_is_known_of_too_few_steps_or_of_nothing() {
 
 #[test]
 fn a_goal_is_a_figure_and_a_share() {
-    for text in ["p99=±5%", "p99=5%", " p99 = +-5 %"] {
+    for text in ["p99=\u{b1}5%", "p99=5%", " p99 = +-5 %"] {
         assert_eq!(Goal::parse(text), Ok(Goal { figure: "p99".to_owned(), ratio: 0.05 }), "{text}");
     }
-    for text in ["p99", "p99=±0%", "p99=-5%", "=5%", "p99=5", "p99=±60%", "p99=NaN%"] {
+    for text in ["p99", "p99=\u{b1}0%", "p99=-5%", "=5%", "p99=5", "p99=\u{b1}60%", "p99=NaN%"] {
         assert!(Goal::parse(text).unwrap_err().starts_with("give "), "{text}");
     }
 }

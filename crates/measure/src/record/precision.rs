@@ -120,7 +120,7 @@ impl Precision {
         self.ended == "reached"
     }
 
-    /// `op_us_p99 1.23 ms ±4.2 %`, or that it could not be measured: for a first line.
+    /// `op_us_p99 1.23 ms +-4.2 %`, or that it could not be measured: for a first line.
     #[must_use]
     pub fn brief(&self) -> String {
         if self.is_reached() { self.known() } else { format!("{} not measurable now, {}", self.name, self.cause()) }
@@ -136,14 +136,14 @@ impl Precision {
                 format!(" (95 % interval {} to {})", self.number(low), self.number(high))
             });
             return format!(
-                "{}{interval}, ±{asked} % was asked; that needed {took}{} of at most {most}.",
+                "{}{interval}, \u{b1}{asked} % was asked; that needed {took}{} of at most {most}.",
                 self.known(),
                 self.rounds()
             );
         }
         let known = self.reached_pct.value().map_or_else(
-            || format!(" Too few {}s have a figure to say how well it is known; ±{asked} % was asked.", self.step),
-            |_| format!(" So far {}; ±{asked} % was asked.", self.value_known()),
+            || format!(" Too few {}s have a figure to say how well it is known; \u{b1}{asked} % was asked.", self.step),
+            |_| format!(" So far {}; \u{b1}{asked} % was asked.", self.value_known()),
         );
         let more = match (self.ended.as_str(), self.needed_s()) {
             ("time over", Some(needed)) => format!(" At this scatter about {} would do.", seconds(needed)),
@@ -196,7 +196,7 @@ impl Precision {
         (ratio > 1.0).then_some(self.measured_s.value()? * ratio * ratio * std::f64::consts::SQRT_2)
     }
 
-    /// `operations 812/s ±4.2 %`
+    /// `operations 812/s +-4.2 %`
     fn known(&self) -> String {
         format!("{} {}", self.name, self.value_known())
     }
@@ -205,7 +205,7 @@ impl Precision {
         let (Some(value), Some(pct)) = (self.value.value(), self.reached_pct.value()) else {
             return "n/a".to_owned();
         };
-        format!("{} ±{} %", self.told(value), fixed(pct, 1))
+        format!("{} \u{b1}{} %", self.told(value), fixed(pct, 1))
     }
 
     fn told(&self, value: f64) -> String {
@@ -248,7 +248,7 @@ mod tests {
         let known = of(Some(End::Reached), |at| 1200.0 + 100.0 * (at % 3) as f64);
         assert_eq!(
             known.sentence(),
-            "p99 of operations 1,300 us ±1.8 % (95 % interval 1,277 to 1,323), ±5 % was asked; that needed 42 s of at most 5 min."
+            "p99 of operations 1,300 us \u{b1}1.8 % (95 % interval 1,277 to 1,323), \u{b1}5 % was asked; that needed 42 s of at most 5 min."
         );
         let over = of(Some(End::TimeOver), |at| if at % 7 == 0 { 9000.0 } else { 1200.0 });
         let told = over.sentence();

@@ -4,14 +4,12 @@
 //! report and at the head of the page.
 
 mod figures;
-mod normal;
 mod page;
 mod trust;
 
 #[cfg(test)]
 mod tests;
 
-pub use normal::normal;
 pub(crate) use page::Page;
 pub(crate) use trust::{TITLE as TRUST, clause};
 

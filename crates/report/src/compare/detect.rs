@@ -73,7 +73,7 @@ impl Detectable {
             return refused("nothing was done in a round");
         }
         let Some(within) = within(records) else {
-            return refused("the rounds are too short to know the scatter of their seconds");
+            return refused("the rounds stood still for seconds: too few tell their scatter");
         };
         let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
         let length_s = mean(&records.iter().filter_map(|of| of.interval.elapsed_s.value()).collect::<Vec<f64>>());
@@ -147,7 +147,7 @@ impl Detectable {
 }
 
 /// The parts of one run that a comparison would judge it by.
-pub(crate) fn batches(record: &Record, key: &str) -> Option<Batches> {
+pub(super) fn batches(record: &Record, key: &str) -> Option<Batches> {
     let group = RunGroup { name: String::new(), records: vec![record] };
     Figures::of(&group, &[]).batches(key).ok()
 }
@@ -156,8 +156,9 @@ pub(crate) fn batches(record: &Record, key: &str) -> Option<Batches> {
 fn within(records: &[&Record]) -> Option<f64> {
     let of_run =
         |record: &&Record| Some(batches(record, KEY)?.sample().mean_variance * record.interval.elapsed_s.value()?);
-    let all: Option<Vec<f64>> = records.iter().map(of_run).collect();
-    Some(mean(&all?))
+    // A round that stood still for a second has no logarithm of it.
+    let all: Vec<f64> = records.iter().filter_map(of_run).collect();
+    (all.len() >= REPEATS).then(|| mean(&all))
 }
 
 /// The rounds change their level, or drift, by more than what is to be seen.

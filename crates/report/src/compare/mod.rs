@@ -13,6 +13,7 @@ mod gate;
 mod histograms;
 mod host;
 mod model;
+mod normal;
 mod repeats;
 mod samples;
 mod sections;
@@ -25,12 +26,12 @@ pub use answer::answer;
 pub(crate) use charts::charts;
 pub use comparable::{is_same, known};
 pub use detect::Detectable;
-pub(crate) use detect::batches;
 pub use gate::{Gate, GateError, GateOutcome, GateResult};
 pub use model::{
     Against, Check, ComparedCell, ComparedRow, Comparison, DifferenceVerdict, Disturbance, Doubt, Finding, GroupInfo,
     Pair, RunCard, SCHEMA, SharedHistogram, WaitShares,
 };
+pub use normal::normal;
 pub use repeats::{NoiseRow, REPEAT_SCHEMA, RepeatRun, Repeats};
 pub use samples::RunGroup;
 pub use sections::render;

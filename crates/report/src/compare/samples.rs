@@ -146,11 +146,11 @@ pub(super) enum Lack {
 
 /// Logarithms of batch means.
 #[derive(Clone, Debug)]
-pub(crate) struct Batches {
+pub(super) struct Batches {
     /// In order of time, run after run.
-    pub(crate) logs: Vec<f64>,
+    pub(super) logs: Vec<f64>,
     /// Length of the shortest batches, s.
-    pub(crate) batch_s: f64,
+    pub(super) batch_s: f64,
     /// Length of the shortest run, s.
     shortest_s: f64,
 }
@@ -176,7 +176,7 @@ impl Batches {
         self.shortest_s < LONG_S
     }
 
-    pub(crate) fn sample(&self) -> Sample {
+    pub(super) fn sample(&self) -> Sample {
         Sample::in_order(&self.logs)
     }
 }

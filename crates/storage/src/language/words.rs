@@ -77,7 +77,7 @@ pub static PROGRAM: &[ProgramOption] = program_options! {
     "aux-path", Required, Works("Accepted: assay writes no state files");
     "destroy", Required, Works("assay may overwrite this file or device; repeatable");
     "label", Required, Works("A name for the run in lists, reports and comparisons");
-    "until", Required, Works("Repeat the jobs until a figure is known so well: p99=±5% (rate, p50, p99 or a key); exit code 4 where it cannot be");
+    "until", Required, Works("Repeat the jobs until a figure is known so well: p99=\u{b1}5% (rate, p50, p99 or a key); exit code 4 where it cannot be");
     "at-most", Required, Works("Longest time of all repeats with --until; default 10m");
     "no-record", No, Works("Do not keep a run directory");
     "debug", Required, Refused("the report and the record show what was done");

@@ -90,8 +90,10 @@ fn perform(aimed: &StorageRun, words: &[String]) -> Result<Code, Failure> {
     let standstill = Standstill::watch();
     let given = dir.as_ref().map_or(Ok(()), |dir| keep_given(dir, words, &aimed.invocation.files));
     let run = stamped(NAME, options.label.clone(), aimed.invocation.settings(), id, started);
-    let one = |_| {
-        let readings = aimed.readings(&stop, &watch).map_err(refused)?;
+    let one = |number| {
+        // The files of the first round are there for the next.
+        let again = (number > 1).then(|| assay_storage::aim(aimed.invocation.clone()).map_err(refused)).transpose()?;
+        let readings = again.as_ref().unwrap_or(aimed).readings(&stop, &watch).map_err(refused)?;
         Ok((assay_storage::record::build(&run, &readings), readings))
     };
     let measured = given.and_then(|()| rounds.map_or_else(|| one(1), |rounds| rounds.measure(&stop, one)));

@@ -321,7 +321,7 @@ fn durations_and_mebibytes_are_exact() {
 #[test]
 fn until_makes_a_run_of_at_most_so_long_and_takes_no_other_end() {
     let of = |settings: &[(&str, &str)]| resolve(&TABLES, &layers("", &[], settings));
-    let good = of(&[("UNTIL", "p99=±5%"), ("AT_MOST", "60s")]);
+    let good = of(&[("UNTIL", "p99=\u{b1}5%"), ("AT_MOST", "60s")]);
     assert_eq!(errors(&good), Vec::<String>::new());
     let seconds = |name| good.settings.ns(name) / 1_000_000_000;
     assert_eq!((seconds("WARMUP"), seconds("RUN_TIME"), seconds("AT_MOST")), (6, 54, 60));
@@ -329,11 +329,11 @@ fn until_makes_a_run_of_at_most_so_long_and_takes_no_other_end() {
     let file = resolve(&TABLES, &layers("RUN_TIME=300\n", &[], &[("UNTIL", "rate=5%")]));
     assert_eq!((errors(&file), file.settings.ns("RUN_TIME")), (Vec::new(), 570_000_000_000));
     for (settings, why) in [
-        (&[("UNTIL", "p99=±5%"), ("RUN_TIME", "30")][..], "give RUN_TIME (--time) or UNTIL, not both"),
-        (&[("UNTIL", "p99=±5%"), ("WORK_LOOP", "5")], "give WORK_LOOP or UNTIL, not both"),
-        (&[("UNTIL", "p99=±5%"), ("AT_MOST", "20s")], "give 22 s or more"),
-        (&[("UNTIL", "latency=±5%")], "a run can follow rate, p50, p99"),
-        (&[("UNTIL", "p99=0%")], "give ±0.1% to ±50%"),
+        (&[("UNTIL", "p99=\u{b1}5%"), ("RUN_TIME", "30")][..], "give RUN_TIME (--time) or UNTIL, not both"),
+        (&[("UNTIL", "p99=\u{b1}5%"), ("WORK_LOOP", "5")], "give WORK_LOOP or UNTIL, not both"),
+        (&[("UNTIL", "p99=\u{b1}5%"), ("AT_MOST", "20s")], "give 22 s or more"),
+        (&[("UNTIL", "latency=\u{b1}5%")], "a run can follow rate, p50, p99"),
+        (&[("UNTIL", "p99=0%")], "give \u{b1}0.1% to \u{b1}50%"),
         (&[("AT_MOST", "60s")], "AT_MOST limits a run with UNTIL"),
     ] {
         let found = errors(&of(settings));

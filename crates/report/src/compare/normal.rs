@@ -1,6 +1,6 @@
 //! What variation is normal where no earlier run tells it: that of the parts of this one.
 
-use crate::compare::batches;
+use super::detect::batches;
 use assay_measure::record::Record;
 use assay_measure::statistics::{ALPHA, Difference, stddev};
 use assay_measure::units::{fixed, many, readable, short};
