@@ -40,7 +40,7 @@ const CHANCE: f64 = 0.01;
 const CONFIDENCE: f64 = 0.98;
 /// Batches more alike than that are too short to tell how a longer time would scatter (Law and Carson, Operations Research 27,
 /// 1979).
-const CORRELATION_MOST: f64 = 0.4;
+pub(crate) const CORRELATION_MOST: f64 = 0.4;
 
 /// What was asked: a figure, and how well it is to be known.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use super::Figure;
 use crate::clock::NS_PER_S;
 use crate::figures::figures;
-use crate::precision::{End, Goal, Watch};
+use crate::precision::{CORRELATION_MOST, End, Goal, Watch};
 use crate::units::{duration, fixed, many, readable, short};
 
 /// What a record says of a measurement that was to end when a figure is known.
@@ -192,8 +192,11 @@ impl Precision {
     /// How long it would have to be measured at this scatter, s.
     fn needed_s(&self) -> Option<f64> {
         let ratio = self.reached_pct.value()? / self.asked_pct.value()?;
+        // Parts that are alike do not tell how a longer time would scatter; and nobody measures for more than a day.
+        let is_told = ratio > 1.0 && self.correlation_ratio.value()? <= CORRELATION_MOST;
         // Two looks one after the other must agree.
-        (ratio > 1.0).then_some(self.measured_s.value()? * ratio * ratio * std::f64::consts::SQRT_2)
+        let needed = self.measured_s.value()? * ratio * ratio * std::f64::consts::SQRT_2;
+        (is_told && needed < 86_400.0).then_some(needed)
     }
 
     /// `operations 812/s +-4.2 %`
@@ -210,6 +213,7 @@ impl Precision {
 
     fn told(&self, value: f64) -> String {
         let (factor, unit) = readable(self.scale(), &self.unit);
+        let unit = unit.strip_prefix('1').filter(|rate| rate.starts_with('/')).map_or(unit.clone(), str::to_owned);
         let unit = if unit.starts_with('/') { unit } else { format!(" {unit}") };
         format!("{}{unit}", short(value / factor))
     }

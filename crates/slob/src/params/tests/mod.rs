@@ -325,6 +325,9 @@ fn until_makes_a_run_of_at_most_so_long_and_takes_no_other_end() {
     assert_eq!(errors(&good), Vec::<String>::new());
     let seconds = |name| good.settings.ns(name) / 1_000_000_000;
     assert_eq!((seconds("WARMUP"), seconds("RUN_TIME"), seconds("AT_MOST")), (6, 54, 60));
+    let printed = slob_conf(&good.settings);
+    let again = resolve_text(&printed);
+    assert_eq!((errors(&again), again.settings.ns("RUN_TIME")), (Vec::new(), 54_000_000_000), "{printed}");
     // A file's time gives way, as it does to nothing that the user did not say.
     let file = resolve(&TABLES, &layers("RUN_TIME=300\n", &[], &[("UNTIL", "rate=5%")]));
     assert_eq!((errors(&file), file.settings.ns("RUN_TIME")), (Vec::new(), 570_000_000_000));

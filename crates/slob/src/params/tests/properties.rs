@@ -25,7 +25,15 @@ fn some_assignments() -> impl Strategy<Value = Vec<(String, String)>> {
         .filter(|def| {
             !matches!(
                 def.name,
-                "TARGET" | "BLOCK_SZ" | "UPDATE_HOTSPOT" | "RUN_TIME" | "SCALE" | "WORK_UNIT" | "UPDATE_WORK_UNIT"
+                "TARGET"
+                    | "UNTIL"
+                    | "AT_MOST"
+                    | "BLOCK_SZ"
+                    | "UPDATE_HOTSPOT"
+                    | "RUN_TIME"
+                    | "SCALE"
+                    | "WORK_UNIT"
+                    | "UPDATE_WORK_UNIT"
             ) && def.kind != ParamKind::Secret
         })
         .collect();
