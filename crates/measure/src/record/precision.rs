@@ -149,7 +149,12 @@ impl Precision {
             ("time over", Some(needed)) => format!(" At this scatter about {} would do.", seconds(needed)),
             _ => String::new(),
         };
-        format!("{}: not measurable now, {}, after {took}{}.{known}{more}", self.name, self.cause(), self.rounds())
+        format!(
+            "{}: not measurable now, {}; it was measured for {took}{}.{known}{more}",
+            self.name,
+            self.cause(),
+            self.rounds()
+        )
     }
 
     /// What the figure was, batch by batch; two together where there are many.
@@ -258,7 +263,7 @@ mod tests {
         let told = over.sentence();
         assert!(
             told.starts_with(
-                "p99 of operations: not measurable now, the time that it may take has passed, after 42 s. So far"
+                "p99 of operations: not measurable now, the time that it may take has passed; it was measured for 42 s. So far"
             ),
             "{told}"
         );
