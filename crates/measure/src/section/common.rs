@@ -77,8 +77,11 @@ pub fn integrity(page: &mut Sections, record: &Record) {
     }
 }
 
-/// Warnings about the figures.
+/// How well the figure of `--until` is known, and the warnings.
 pub fn warnings(page: &mut Sections, record: &Record) {
+    if let Some(precision) = &record.precision {
+        page.wrapped("Precision: ", &precision.sentence());
+    }
     page.judgement("Warnings");
     if record.doubts().next().is_none() {
         page.line("none");
