@@ -43,7 +43,8 @@ const NS_PER_S: u64 = 1_000_000_000;
 pub(super) fn fit(args: &FitArgs) -> Result<Code, Failure> {
     let (reports, place) = words(args)?;
     let step_s = seconds(&args.time)?;
-    let interval = time_within("--interval", &args.interval, Duration::from_secs(10)..=Duration::from_secs(86_400), "10s to 24h")?;
+    let interval =
+        time_within("--interval", &args.interval, Duration::from_secs(10)..=Duration::from_secs(86_400), "10s to 24h")?;
     let stop = signals::watch()?;
     let (loads, source) = loads(reports, interval, &stop)?;
     let shapes = args.prices.as_deref().map_or(Ok(Vec::new()), shapes)?;

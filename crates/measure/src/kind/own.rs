@@ -1,6 +1,6 @@
 //! Kinds whose records contain everything in their own part.
 
-use super::{Check, Finding, Headline, Kind, attach_metrics};
+use super::{Check, Delivered, Finding, Headline, Kind, attach_metrics};
 use crate::chart::Drawn;
 use crate::record::{Advice, Metric, Part, Record};
 use crate::rule::{Judges, Rule};
@@ -30,6 +30,8 @@ pub struct OwnKind<I: 'static> {
     pub conditions: fn(&I) -> TestConditions,
     /// As [`Kind::members`].
     pub members: fn(&I) -> Vec<String>,
+    /// As [`Kind::delivered`].
+    pub delivered: fn(&Record, &I) -> Delivered,
     /// As [`Kind::in_words_of_tool`].
     pub in_words_of_tool: fn(&I) -> Option<String>,
     /// As [`Kind::in_json_of_tool`].
@@ -53,6 +55,7 @@ impl<I> OwnKind<I> {
             rules: Vec::new,
             conditions: |_| Vec::new(),
             members: |_| Vec::new(),
+            delivered: |record, _| Delivered::sustained(record),
             in_words_of_tool: |_| None,
             in_json_of_tool: |_| None,
         }
@@ -102,6 +105,10 @@ impl<I: Part + Default> Kind for OwnKind<I> {
 
     fn headline(&self, record: &Record) -> Headline {
         (self.headline)(record, &part(record))
+    }
+
+    fn delivered(&self, record: &Record) -> Delivered {
+        (self.delivered)(record, &part(record))
     }
 
     fn members(&self, record: &Record) -> Vec<String> {

@@ -22,6 +22,9 @@ pub(crate) struct SideRow {
     pub ratio: Figure,
 }
 
+/// A step that held.
+pub(super) const HELD: &str = "yes";
+
 /// A step of the rise.
 #[figures(group = Host, scope = "{multiple} x")]
 pub(crate) struct FitStepRow {

@@ -1,7 +1,7 @@
 //! The record of a fit: its kind, and how it follows from the reports and the steps.
 
 use super::assumptions::{caches, not_carried, rows as assumptions};
-use super::here::{FitStepRow, sides};
+use super::here::{FitStepRow, HELD, sides};
 use super::info::{FitInfo, HOLDS, ShapeRow, TOO_SMALL, UNTOLD};
 use super::load::{DatabaseLoad, DerivedRow, LOG_WRITES, READ_BYTES, READS, REDO, WRITE_BYTES, WRITES};
 use super::offer::Offer;
@@ -9,7 +9,7 @@ use super::several::{peak, range};
 use super::{instances, page, rise, rules, several};
 use assay_measure::cpu;
 use assay_measure::figures::of_layer;
-use assay_measure::kind::{Finding, Kind, Limit, OwnKind, TestConditions};
+use assay_measure::kind::{Delivered, Finding, Kind, Limit, OwnKind, TestConditions};
 use assay_measure::record::{Figure, Part, Record};
 use assay_measure::snapshot::{RunData, Verdict};
 use assay_measure::units::{short, six};
@@ -18,6 +18,7 @@ const OWN: OwnKind<FitInfo> = OwnKind {
     judges: rules::RULES,
     charts: page::charts,
     conditions,
+    delivered: |_, info| delivered(info),
     members: |info| info.steps.iter().map(|step| step.directory.clone()).filter(|name| !name.is_empty()).collect(),
     ..OwnKind::new(|info| of_layer("engine", info), page::render, page::headline)
 };
@@ -27,6 +28,23 @@ pub const KIND: &dyn Kind = &OWN;
 
 fn conditions(info: &FitInfo) -> TestConditions {
     vec![("report", info.report.clone(), Finding::Forbids)]
+}
+
+/// What the largest multiple that held did here.
+fn delivered(info: &FitInfo) -> Delivered {
+    let held = info.steps.iter().filter(|step| step.held == HELD);
+    let factor = |step: &&FitStepRow| step.factor.value().unwrap_or_default();
+    let Some(step) = held.max_by(|a, b| factor(a).total_cmp(&factor(b))) else {
+        return Delivered { notes: vec!["No multiple of the load held here.".to_owned()], ..Delivered::default() };
+    };
+    Delivered {
+        reads_per_s: step.reads_per_s.clone(),
+        writes_per_s: step.writes_per_s.clone(),
+        ios_per_s: step.reads_per_s.plus(&step.writes_per_s),
+        transactions_per_s: step.commits_per_s.clone(),
+        notes: vec![format!("These are the rates at {} x the load, the largest multiple that held.", step.multiple)],
+        ..Delivered::default()
+    }
 }
 
 /// A platform of a price file.
@@ -205,7 +223,7 @@ fn row(asked: &FitAsked, step: &FitStep, holds: bool) -> FitStepRow {
         commits_per_s: of("transactions_per_s"),
         read_us: of("db_file_sequential_read_us_avg"),
         commit_us: of("log_file_sync_us_avg"),
-        held: if holds { "yes" } else { "no" }.to_owned(),
+        held: if holds { HELD } else { "no" }.to_owned(),
         missed: rise::missed(asked.load(), asked_per_s, &step.record).join("; "),
         limit: step.limit.what.clone(),
         limit_evidence: step.limit.evidence.clone(),

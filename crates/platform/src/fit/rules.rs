@@ -1,6 +1,6 @@
 //! What to heed of a fit.
 
-use super::here::FitStepRow;
+use super::here::{FitStepRow, HELD};
 use super::info::FitInfo;
 use super::load::{CACHED, COMMITS, ELAPSED, MOSTLY_PCT, READS, REDO, WRITES};
 use super::offer::MET;
@@ -77,7 +77,7 @@ const DIFFERS: Rule = Rule {
 };
 
 fn differs(_: &Record, info: &FitInfo) -> Option<Advice> {
-    let step = info.steps.iter().find(|step| step.multiple == "1" && step.held == "yes");
+    let step = info.steps.iter().find(|step| step.multiple == "1" && step.held == HELD);
     // A figure that was met by plan and is another here; of a step that missed its rate everything is less.
     let here = info.sides.iter().filter(|row| step.is_some() && [READS, WRITES, COMMITS].contains(&row.side.as_str()));
     let here = here.filter(|row| row.ratio.value().is_some_and(|ratio| (ratio - 1.0).abs() > MET));

@@ -305,6 +305,18 @@ fn the_first_screen_says_whether_it_holds_and_why_not_more() {
 }
 
 #[test]
+fn what_is_paid_for_is_the_largest_multiple_that_held() {
+    let asked = asked("awr 11.2", &frozen("awr 11.2"));
+    let of = |most| KIND.delivered(&build(&RunData::default(), &asked, &risen(&asked, most, 400.0), false));
+    let (held, none) = (of(2.3), of(0.01));
+    let step = risen(&asked, 2.3, 400.0).into_iter().filter(|step| step.factor <= 2.3).map(|step| step.factor);
+    let most = step.fold(0.0, f64::max);
+    assert!(held.notes[0].contains(&format!("at {most} x")), "{:?}", held.notes);
+    assert!(held.ios_per_s.value() > held.reads_per_s.value());
+    assert_eq!((none.ios_per_s.value(), none.notes.len()), (None, 1));
+}
+
+#[test]
 fn a_latency_within_its_interval_is_no_miss() {
     let asked = asked("awr 11.2", &frozen("awr 11.2"));
     let rate = asked.offer.as_ref().expect("an offer").rate;
