@@ -31,6 +31,8 @@ pub(crate) struct FitStepRow {
     #[column("x")]
     pub multiple: String,
     pub factor: Figure,
+    /// Length of its window, s.
+    pub elapsed_s: Figure,
     #[column("Asked, ops/s")]
     pub asked_per_s: u64,
     #[column("Done, ops/s", 1)]

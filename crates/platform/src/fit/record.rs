@@ -42,6 +42,7 @@ fn delivered(info: &FitInfo) -> Delivered {
         writes_per_s: step.writes_per_s.clone(),
         ios_per_s: step.reads_per_s.plus(&step.writes_per_s),
         transactions_per_s: step.commits_per_s.clone(),
+        window_s: step.elapsed_s.clone(),
         notes: vec![format!("These are the rates at {} x the load, the largest multiple that held.", step.multiple)],
         ..Delivered::default()
     }
@@ -209,6 +210,7 @@ fn row(asked: &FitAsked, step: &FitStep, holds: bool) -> FitStepRow {
     FitStepRow {
         multiple: six(step.factor),
         factor: Figure::decimal(step.factor),
+        elapsed_s: step.record.interval.elapsed_s.clone(),
         asked_per_s,
         disturbed: cpu::disturbed(&step.record).unwrap_or_default(),
         page_cache_pct: step
