@@ -20,6 +20,7 @@ use std::path::PathBuf;
 
 mod compare;
 mod fit;
+mod fleet;
 pub(crate) mod format;
 mod noise;
 mod orders;
@@ -32,6 +33,7 @@ mod runs;
 
 pub(crate) use compare::CompareArgs;
 pub(crate) use fit::FitArgs;
+pub(crate) use fleet::{BusArgs, FleetArgs, FleetCommand, FleetName, FleetPartArgs, FleetRunArgs};
 pub(crate) use noise::NoiseArgs;
 pub(crate) use orders::{OrdersArgs, OrdersCommand};
 pub(crate) use passport::{AcceptArgs, BoxArgs, PassportArgs};
@@ -129,6 +131,14 @@ pub(crate) enum Command {
     /// until it misses the rate or takes longer than there. The plan with every formula stands before anything is written; the data
     /// set goes at the end. --plan-only says how many IOPS the load needs. Exit code 5: the box does not hold it.
     Fit(FitArgs),
+    /// One test on several hosts at the same time: one record, a column for each host
+    ///
+    /// `fleet up` starts a NATS server here, `fleet agent` on each host waits for work, `fleet run -- run OPTIONS` runs it on all of
+    /// them: same version, same settings, started at one instant whose spread is told, counts and histograms added.
+    Fleet(FleetArgs),
+    /// The process that an agent starts
+    #[command(hide = true)]
+    FleetPart(FleetPartArgs),
     /// The probes of the registry
     #[command(flatten)]
     Probe(ProbeCommand),

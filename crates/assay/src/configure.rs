@@ -3,8 +3,9 @@
 use crate::cli::SettingArgs;
 pub(crate) use crate::cli::params::{Said, said};
 use crate::exit::{Code, Failure};
+use crate::fleet_part::FleetPart;
 use crate::registry;
-use crate::{plan_text, progress, ui};
+use crate::{fleet_part, plan_text, progress, ui};
 use assay_measure::clock::Ns;
 use assay_measure::config::{self, Layer, Origin, ParamDef, Problem, Resolved, Settings, Tables, Value};
 use assay_measure::snapshot::SettingLine;
@@ -262,10 +263,9 @@ pub(crate) fn plan(
     run_stamp: u32,
 ) -> Result<Plan, Vec<Problem>> {
     let mut plan = assay_slob::plan::from_settings(settings, data, run_stamp)?;
-    let shaped = target
-        .shape(settings, &mut plan)
-        .map_err(|error| vec![Problem { error: true, place: "settings".to_owned(), text: error.to_string() }]);
-    shaped.map(|()| plan)
+    let shaped = target.shape(settings, &mut plan).map_err(|error| error.to_string());
+    let shared = shaped.and_then(|()| fleet_part::get().map_or(Ok(()), |part| part.share(&mut plan)));
+    shared.map(|()| plan).map_err(|text| vec![Problem { error: true, place: "settings".to_owned(), text }])
 }
 
 /// Takes from a data set what nobody gave.
@@ -277,7 +277,7 @@ pub(crate) fn adopt(settings: &mut Settings, data: &DataSet) {
 
 /// Draws a seed if none was given.
 pub(crate) fn draw_seed(settings: &mut Settings) {
-    take_seed(settings, u64::from(random_u32()));
+    take_seed(settings, fleet_part::get().map_or_else(|| u64::from(random_u32()), FleetPart::seed));
 }
 
 /// Takes a seed that was drawn, if none was given.

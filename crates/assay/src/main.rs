@@ -15,6 +15,7 @@ mod configure;
 mod dir_handle;
 mod emergency;
 mod exit;
+mod fleet_part;
 mod follow;
 mod hooks;
 mod html;

@@ -1,12 +1,16 @@
 //! Follows a run: appends the series, shows the live line.
 
 use crate::exit::Failure;
+use crate::fleet_part;
 use crate::follow::Follow;
 use crate::hooks::{Call, Hooks};
 use crate::progress::Live;
 use crate::rundir::{self, RunDir, SERIES};
 use assay_awr::record::SeriesBuilder;
 use assay_awr::recover::{Header, SERIES_SCHEMA};
+use assay_control::fleet::message::Tick;
+use assay_control::fleet::worker::Said;
+use assay_measure::clock::Ns;
 use assay_measure::history::ActivityHistory;
 use assay_measure::record::Precision;
 use assay_measure::series::{SeriesWriter, SideLine};
@@ -91,6 +95,19 @@ impl<'a> RunObserver<'a> {
         (self.series, written)
     }
 
+    /// Calls the external script before the gate.
+    fn pre(&mut self, hooks: &Hooks, stop: &Stop) -> Result<(), String> {
+        let Some(called) = hooks.call(Call::Pre, None, &|| stop.requested()) else {
+            return Ok(());
+        };
+        if let Some(problem) = called.problem {
+            return Err(format!("{problem}; no operation was performed"));
+        }
+        self.event(&called.event);
+        self.pre = Some(called.event);
+        Ok(())
+    }
+
     /// One write per line: a kill leaves whole lines and at most one part of one.
     fn append_line(&mut self, line: &str) -> io::Result<()> {
         if let Some(mut header) = self.header.take() {
@@ -114,6 +131,9 @@ impl Observer for RunObserver<'_> {
             self.series.push(before, now);
         }
         // The line is made even when none can be written any more: the next step begins here.
+        if let Some(part) = fleet_part::get().filter(|_| mark != Mark::Gate) {
+            part.say(&Said::Tick(Tick::of(self.lines.last(), now)));
+        }
         let line = self.lines.line(written(mark), now);
         if self.failed.is_none() {
             self.failed = self.append_line(&line).err();
@@ -134,18 +154,18 @@ impl Observer for RunObserver<'_> {
     }
 
     fn ready(&mut self) -> Result<(), String> {
-        let Some((hooks, stop)) = &self.hooks else {
+        let Some((hooks, stop)) = self.hooks.clone() else {
             return Ok(());
         };
-        let Some(called) = hooks.call(Call::Pre, None, &|| stop.requested()) else {
-            return Ok(());
-        };
-        if let Some(problem) = called.problem {
-            return Err(format!("{problem}; no operation was performed"));
+        self.pre(&hooks, &stop)?;
+        if let Some(part) = fleet_part::get() {
+            part.await_start(&stop);
         }
-        self.event(&called.event);
-        self.pre = Some(called.event);
         Ok(())
+    }
+
+    fn start_at(&mut self, earliest_ns: Ns) -> Ns {
+        fleet_part::get().map_or(earliest_ns, |part| part.start_at(earliest_ns))
     }
 
     fn activity(&mut self, part: &ActivityHistory) {

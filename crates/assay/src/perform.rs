@@ -7,8 +7,9 @@ use crate::hooks::Hooks;
 use crate::observer::RunObserver;
 use crate::record;
 use crate::rundir::{self, RunDir};
-use crate::{emergency, plan_text, progress, ui};
+use crate::{emergency, fleet_part, plan_text, progress, ui};
 use assay_awr::record::SeriesBuilder;
+use assay_control::fleet::worker::Said;
 use assay_measure::clock::Clock;
 use assay_measure::config::{self, Settings};
 use assay_measure::plain::shell_word;
@@ -133,6 +134,9 @@ pub(crate) fn perform(
     let engine = configured.target.open(&configured.location, plan, &configured.settings, stop, &bar)?;
     drop(bar);
     let dir = RunDir::create(place)?;
+    if let Some(part) = fleet_part::get() {
+        part.say(&Said::Dir(std::path::absolute(dir.path()).unwrap_or_default().display().to_string()));
+    }
     let labels = labels(configured, id);
     let started = Hooks::new(configured, &dir, &labels.run_id)
         .and_then(|hooks| Ok((begin(&dir, configured, plan, &*engine, &labels)?, hooks)));
@@ -166,6 +170,9 @@ pub(crate) fn perform(
     };
     data.timeline.extend(pre);
     hooks.post(&mut data, stop);
+    if let Some(part) = fleet_part::get() {
+        part.measured(&data);
+    }
     let left = leave(&dir, &data, Beside { series, found, precision }, stop, deliver);
     emergency::run_ended();
     // Nothing more is written there: the script may tag, move or remove the run.
@@ -304,7 +311,7 @@ pub(crate) fn code_of_precision(record: &Record) -> Code {
 }
 
 /// What the shell is told of a run that was recorded: its kind may have found more than the run itself knew.
-fn code_of_run(record: &Record, stop: &Stop) -> Code {
+pub(crate) fn code_of_run(record: &Record, stop: &Stop) -> Code {
     if stop.requested() {
         return Code::Interrupted;
     }

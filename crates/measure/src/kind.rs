@@ -9,6 +9,7 @@ pub use own::{OwnKind, TestConditions};
 
 use crate::chart::Drawn;
 use crate::figures::figures;
+use crate::fleet::Fleet;
 use crate::plain::shell_word;
 use crate::record::metric::{find, ordered};
 use crate::record::{Advice, Figure, Metric, Record};
@@ -161,7 +162,9 @@ pub fn attach_metrics(kind: &dyn Kind, record: &mut Record) {
     if record.kind.is_empty() {
         kind.name().clone_into(&mut record.kind);
     }
-    record.metrics = ordered(kind.metrics(record), &record.series);
+    let mut all = kind.metrics(record);
+    all.extend(Fleet::metrics_of(record));
+    record.metrics = ordered(all, &record.series);
 }
 
 /// If the last part of a window is below this share of the first, the rate fell in a way that a month would not average

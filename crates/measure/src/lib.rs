@@ -19,6 +19,7 @@ pub mod cpu;
 mod defaults;
 pub mod facts;
 pub mod figures;
+pub mod fleet;
 pub mod histogram;
 pub mod history;
 pub mod identity;

@@ -29,6 +29,10 @@ impl Target for Native {
         "native"
     }
 
+    fn counts_alone(&self) -> bool {
+        true
+    }
+
     fn form(&self) -> &'static str {
         "native:DIR[,DIR2...]"
     }

@@ -69,7 +69,7 @@ impl Workload for OrderEntry {
 
     fn session(&self, plan: &Plan, session: u32, _home: u32) -> Box<dyn Steps> {
         let stream = |purpose| Stream::new(plan.seed, u64::from(session), purpose);
-        let rate = plan.rate_per_s as f64 / plan.sessions() as f64;
+        let rate = plan.rate_per_s as f64 / f64::from(plan.sessions_of_fleet());
         Box::new(Terminal {
             asked: self.0.clone(),
             mix: stream(Purpose::Mix),

@@ -1,6 +1,7 @@
 //! The kinds of test, as the program lists them, and the calls that depend on a record's kind.
 
 use crate::unknown::Unknown;
+use assay_measure::fleet::Fleet;
 use assay_measure::kind::{self, Delivered, Kind};
 use assay_measure::record::Record;
 use assay_measure::section::Sections;
@@ -44,7 +45,9 @@ pub fn stands_above_runs(record: &Record) -> bool {
 /// The sections of a record, measured here or imported.
 #[must_use]
 pub fn sections(record: &Record) -> Sections {
-    of(record).sections(record)
+    let mut page = of(record).sections(record);
+    Fleet::add_section(record, &mut page);
+    page
 }
 
 /// What a record delivered.

@@ -108,12 +108,13 @@ impl Coming {
     fn new(plan: &Plan, at_random: bool) -> Self {
         if at_random {
             Self::AtRandom {
-                random: Stream::new(plan.seed, 0, Purpose::Arrivals),
-                gap_ns: NS_PER_S as f64 / plan.rate_per_s as f64,
+                random: Stream::new(plan.seed, plan.share.map_or(0, |share| u64::from(share.host)), Purpose::Arrivals),
+                gap_ns: NS_PER_S as f64 / plan.rate_here_per_s(),
                 due_ns: 0.0,
             }
         } else {
-            Self::Even { schedule: Schedule::rate(plan.rate_per_s, 1, 1), number: 0 }
+            let (hosts, turn) = plan.share.map_or((1, 1), |share| (share.hosts, share.host + 1));
+            Self::Even { schedule: Schedule::rate(plan.rate_per_s, hosts, turn), number: 0 }
         }
     }
 

@@ -13,7 +13,12 @@ use assay_measure::snapshot::{DriverReading, SessionReading, StatSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
+use std::time::Duration;
 
+/// A gate farther away is slept for, up to so much before it: many hosts of a fleet may be one machine, whose CPUs the spinning
+/// threads of each would take from the others.
+const SPIN_NS_MAX: Ns = 5_000_000;
+const SPIN_NS: Ns = 60_000;
 /// Texts of failed operations kept for the report.
 const ERROR_TEXTS_MAX: usize = 10;
 
@@ -155,6 +160,10 @@ impl Control {
             }
         };
         drop(gate);
+        let now = self.clock.now_ns();
+        if at.saturating_sub(now) > SPIN_NS_MAX && !self.clock.is_simulated() {
+            std::thread::sleep(Duration::from_nanos(at - now - SPIN_NS));
+        }
         // Under a millisecond: spinning starts all threads within the clock's resolution.
         while self.clock.now_ns() < at && !self.clock.is_simulated() {
             std::hint::spin_loop();

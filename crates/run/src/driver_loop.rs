@@ -540,17 +540,21 @@ impl<'a> Worker<'a> {
 
     /// Sessions that had not stopped: more than none after a failure or an abandoned run.
     pub(crate) fn sessions(&self) -> Vec<SessionReading> {
-        self.slots.iter().map(|slot| slot.reading.clone()).collect()
+        let of_fleet = |reading: SessionReading| SessionReading {
+            session: u64::from(self.plan.number_in_fleet(reading.session as u32)),
+            ..reading
+        };
+        self.slots.iter().map(|slot| of_fleet(slot.reading.clone())).collect()
     }
 }
 
 impl Slot {
     fn new(plan: &Plan, workload: &dyn Workload, session: u32, home: u32) -> Self {
         Self {
-            source: workload.session(plan, session, home),
+            source: workload.session(plan, plan.number_in_fleet(session), home),
             ahead: VecDeque::new(),
             taken: 0,
-            schedule: Schedule::rate(plan.rate_per_s, plan.sessions() as u32, session),
+            schedule: Schedule::rate(plan.rate_per_s, plan.sessions_of_fleet(), plan.number_in_fleet(session)),
             step: Step {
                 think_ns: None,
                 start_ns: None,

@@ -351,6 +351,11 @@ pub trait Target: Sync {
         Ok(())
     }
 
+    /// Whether what it counts is of this process alone, so that the counts of several hosts add up: a server counts for all.
+    fn counts_alone(&self) -> bool {
+        false
+    }
+
     /// The refusal of a data set that is there and cannot be added to; `None` where schemas can be.
     fn refuse_again(&self, location: &str, settings: &Settings) -> Option<EngineError> {
         let _ = (location, settings);

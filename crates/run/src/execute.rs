@@ -472,7 +472,7 @@ fn open(collector: &mut Collector<'_>) {
     let control = collector.control;
     collector.engine.phase("the run", None);
     let lead_ns = if control.clock.is_simulated() { 0 } else { 500_000 + 50_000 * control.threads() as Ns };
-    let gate_ns = control.clock.now_ns() + lead_ns;
+    let gate_ns = collector.observer.start_at(control.clock.now_ns() + lead_ns);
     collector.gate_ns = gate_ns;
     let plan = collector.plan;
     if plan.work_loop == 0 {
@@ -637,7 +637,7 @@ impl Judge<'_> {
         let ended = |snapshot: &Snapshot| -> u64 { snapshot.driver.ops.iter().map(|op| op.service.count()).sum() };
         let ops = ended(&marks.end).saturating_sub(ended(&marks.begin));
         let window_ns = marks.end.at_ns.saturating_sub(marks.begin.at_ns);
-        let wanted = self.plan.rate_per_s as f64 * window_ns as f64 / NS_PER_S as f64;
+        let wanted = self.plan.rate_here_per_s() * window_ns as f64 / NS_PER_S as f64;
         // One operation a session may be on its way at either end of the window.
         // What comes at random comes in no fixed number.
         let noise = match self.plan.arrivals {

@@ -1,5 +1,6 @@
 //! The observer of a run: it receives phases, snapshots and events during the run.
 
+use assay_measure::clock::Ns;
 use assay_measure::history::ActivityHistory;
 use assay_measure::snapshot::Snapshot;
 use assay_measure::timeline::TimelineEvent;
@@ -32,6 +33,11 @@ pub trait Observer {
     /// The reason, for the user; then no operation is done.
     fn ready(&mut self) -> Result<(), String> {
         Ok(())
+    }
+    /// The instant of the gate by the run's clock, given the earliest possible one; asked once, when nothing can refuse the
+    /// start any more.
+    fn start_at(&mut self, earliest_ns: Ns) -> Ns {
+        earliest_ns
     }
     /// Whether the run's data must hold the snapshots between gate and end: some hundreds of KB each, which an
     /// observer that makes of them what it needs as they come can do without.

@@ -83,6 +83,38 @@ pub enum RedoStress {
     Heavy,
 }
 
+/// What one host of a fleet has of a run: sessions that follow each other in number, as many as on any other host or one
+/// more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Share {
+    /// Which host, from 0.
+    pub host: u32,
+    /// Hosts of the run.
+    pub hosts: u32,
+    /// Sessions of the hosts before this one.
+    pub before: u32,
+    /// Sessions of all hosts.
+    pub sessions: u32,
+}
+
+impl Share {
+    /// The share of a host, and how many sessions it has.
+    ///
+    /// # Errors
+    /// Some host would have no session.
+    pub fn of(host: u32, hosts: u32, sessions: u32) -> Result<(Self, u32), String> {
+        if sessions < hosts {
+            return Err(format!(
+                "{sessions} sessions cannot be divided among {hosts} hosts: each needs one; the settings are those of the whole \
+                 fleet, so raise THREADS_PER_SCHEMA or SESSIONS"
+            ));
+        }
+        let (each, more) = (sessions / hosts, sessions % hosts);
+        let before = host * each + host.min(more);
+        Ok((Self { host, hosts, before, sessions }, each + u32::from(host < more)))
+    }
+}
+
 /// A run with everything decided: what every workload asks of the loop, and what SLOB asks of its sessions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -144,6 +176,10 @@ pub struct Plan {
     pub obfuscate: bool,
     /// Master seed.
     pub seed: u64,
+    /// Of a fleet's run: the share of this host. Sessions are numbered from 1 on each host; their streams, home schemas and
+    /// turns are those of their number in the fleet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Share>,
     /// Differs for every run, also at equal seeds: part of every stamp.
     pub run_stamp: u32,
 }
@@ -181,6 +217,7 @@ impl Plan {
             compat: Compat::None,
             obfuscate: false,
             seed: 1,
+            share: None,
             run_stamp: 1,
         }
     }
@@ -194,11 +231,45 @@ impl Plan {
         }
     }
 
+    /// Leaves of the plan what `host` (from 0) of `hosts` does.
+    ///
+    /// # Errors
+    /// Some host would have no session.
+    pub fn take_share(&mut self, host: u32, hosts: u32) -> Result<(), String> {
+        let (share, sessions) = Share::of(host, hosts, self.sessions() as u32)?;
+        self.share = Some(share);
+        self.sessions_asked = Some(sessions);
+        Ok(())
+    }
+
+    /// Sessions of all hosts.
+    #[must_use]
+    pub fn sessions_of_fleet(&self) -> u32 {
+        self.share.map_or(self.sessions() as u32, |share| share.sessions)
+    }
+
+    /// The number in the fleet of this host's session `session` (both from 1).
+    #[must_use]
+    pub fn number_in_fleet(&self, session: u32) -> u32 {
+        self.share.map_or(0, |share| share.before) + session
+    }
+
+    /// Operations per second of this host's sessions; 0 is a closed loop.
+    #[must_use]
+    pub fn rate_here_per_s(&self) -> f64 {
+        let rate = self.rate_per_s as f64;
+        match (self.share, self.arrivals) {
+            (Some(share), Some(Arrivals { shared: true, .. })) => rate / f64::from(share.hosts),
+            (Some(share), _) => rate * self.sessions() as f64 / f64::from(share.sessions),
+            (None, _) => rate,
+        }
+    }
+
     /// Home schema of session `session` (both from 1): schema by schema in turn,
     /// so that `-s 4 -t 3` puts sessions 1, 5 and 9 on schema 1.
     #[must_use]
     pub fn home_schema(&self, session: u32) -> u32 {
-        (session - 1) % self.schemas + 1
+        (self.number_in_fleet(session) - 1) % self.schemas + 1
     }
 
     /// Deals the sessions to `threads` driver threads in turn. What a session does

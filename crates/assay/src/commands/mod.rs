@@ -7,6 +7,7 @@ mod data;
 mod explain;
 mod fit;
 mod flag_time;
+mod fleet;
 mod import;
 mod io;
 mod man;
@@ -50,6 +51,8 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
         Command::Passport(args) => passport::passport(&args),
         Command::Noise(args) => noise::noise(args),
         Command::Accept(args) => passport::accept(&args),
+        Command::Fleet(args) => fleet::fleet(&args),
+        Command::FleetPart(args) => fleet::part(&args),
         Command::Probe(command) => probe::probe(&command),
         Command::Io(args) => io::io(&args),
         Command::Import(args) => import::import(&args),

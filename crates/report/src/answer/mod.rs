@@ -15,6 +15,7 @@ pub(crate) use trust::{TITLE as TRUST, clause};
 
 use crate::kinds;
 use assay_measure::facts::{self, FactKey};
+use assay_measure::fleet::Fleet;
 use assay_measure::kind::{Headline, HeadlineFigure};
 use assay_measure::record::{Advice, Precision, Record};
 use assay_measure::units::{fixed, readable, short};
@@ -151,6 +152,8 @@ pub fn of(records: &[&Record], context: &Context) -> Answer {
     let rows = figures::rows(&headlines);
     said.extend(records.iter().filter_map(|record| record.precision.as_ref()).flat_map(precision));
     said.extend(rows.into_iter().map(|(title, text)| Said::new(title, text)));
+    let fleets = records.iter().filter_map(|record| record.parts.get::<Fleet>());
+    said.extend(fleets.map(|fleet| Said::new("Hosts", fleet.summary() + ".")));
     said.extend(limits(records, &headlines));
     let steadiness = steadiness(&headlines);
     let is_unsteady = steadiness.class == Class::Doubtful;
@@ -164,12 +167,21 @@ pub fn of(records: &[&Record], context: &Context) -> Answer {
         let text = format!("{} in {}", context.files.join(" and "), context.run);
         said.push(Said::new("Whole report", text));
     }
-    said.extend(next(&headlines[0]));
+    let is_fleet = first.parts.get::<Fleet>().is_some();
+    if !is_fleet {
+        said.extend(next(&headlines[0]));
+    }
+    // The hosts are asked by another command, with the same words behind it.
+    let rerun_command = &headlines[0].rerun_command;
+    let rerun_command = match rerun_command.strip_prefix("assay ").filter(|_| is_fleet) {
+        Some(words) => format!("assay fleet run -- {words}"),
+        None => rerun_command.clone(),
+    };
     Answer {
         screen: context.screen,
         first: lead(records, first, &headlines),
         verbatim: headlines[0].verbatim.clone(),
-        rerun_command: headlines[0].rerun_command.clone(),
+        rerun_command,
         said,
     }
 }

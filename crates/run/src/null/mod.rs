@@ -27,6 +27,10 @@ impl Target for Null {
         "null"
     }
 
+    fn counts_alone(&self) -> bool {
+        true
+    }
+
     fn form(&self) -> &'static str {
         "null:"
     }

@@ -1,0 +1,113 @@
+//! This process as a host's part of a fleet's run: what it says to its agent, and what it is told.
+//!
+//! Standard output is for words to the agent, one line of JSON each; what a run prints there is left out.
+
+use crate::cli::FleetPartArgs;
+use crate::exit::Failure;
+use crate::ui;
+use assay_control::fleet::clock::mono_ns;
+use assay_control::fleet::worker::{Order, Said, line};
+use assay_measure::clock::{Clock, Ns};
+use assay_measure::locked::locked;
+use assay_measure::snapshot::RunData;
+use assay_run::plan::Plan;
+use assay_run::stop::Stop;
+use std::io::{BufRead, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+/// How often a part that waits looks at a request to stop.
+const LOOK: Duration = Duration::from_millis(20);
+/// So long before the start the gate is set, and its threads wait by themselves.
+const LEAD_NS: Ns = 30_000_000;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct FleetPart {
+    host: u32,
+    hosts: u32,
+    seed: u64,
+    starts: Mutex<Receiver<u64>>,
+    start_ns: OnceLock<u64>,
+}
+
+static PART: OnceLock<FleetPart> = OnceLock::new();
+
+/// The part that this process is; `None` for every other command.
+pub(crate) fn get() -> Option<&'static FleetPart> {
+    PART.get()
+}
+
+/// Makes this process one.
+pub(crate) fn attach(args: &FleetPartArgs) -> Result<(), Failure> {
+    ui::log_to(Path::new("/dev/null"))?;
+    let (sender, starts) = channel();
+    let &FleetPartArgs { host, hosts, seed, .. } = args;
+    // A second would be a mistake of this program; the first stays.
+    let _ = PART.set(FleetPart { host, hosts, seed, starts: Mutex::new(starts), start_ns: OnceLock::new() });
+    std::thread::spawn(move || {
+        for text in std::io::stdin().lock().lines().map_while(Result::ok) {
+            match serde_json::from_str(&text) {
+                Ok(Order::Start(at_ns)) => drop(sender.send(at_ns)),
+                Ok(Order::Stop) => Stop::of_process().request(),
+                Err(_) => {}
+            }
+        }
+        // Without its agent nobody would take what it measures, or stop it.
+        Stop::of_process().request();
+    });
+    Ok(())
+}
+
+impl FleetPart {
+    /// The seed of all hosts.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Leaves of a plan what this host does.
+    pub(crate) fn share(&self, plan: &mut Plan) -> Result<(), String> {
+        plan.take_share(self.host, self.hosts)
+    }
+
+    /// Says something to the agent. One that is gone has ended the input too, which stops the run.
+    pub(crate) fn say(&self, word: &Said) {
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(line(word).as_bytes()).and_then(|()| out.flush());
+    }
+
+    /// Says that every session is ready, and waits until shortly before the start.
+    pub(crate) fn await_start(&self, stop: &Stop) {
+        self.say(&Said::Ready);
+        let starts = locked(&self.starts);
+        let at_ns = loop {
+            match starts.recv_timeout(LOOK) {
+                Ok(at_ns) => break at_ns,
+                Err(RecvTimeoutError::Timeout) if !stop.requested() => {}
+                Err(_) => return,
+            }
+        };
+        let _ = self.start_ns.set(at_ns);
+        while let Some(left) = at_ns.checked_sub(mono_ns() + LEAD_NS).filter(|_| !stop.requested()) {
+            std::thread::sleep(Duration::from_nanos(left).min(LOOK));
+        }
+    }
+
+    /// The instant of the gate by the run's clock: the agreed one, unless it is over.
+    pub(crate) fn start_at(&self, earliest_ns: Ns) -> Ns {
+        let (now_ns, mono) = (Clock::real().now_ns(), mono_ns());
+        let agreed = self.start_ns.get().map_or(0, |at_ns| now_ns + at_ns.saturating_sub(mono));
+        let gate_ns = agreed.max(earliest_ns);
+        self.say(&Said::Gate(mono + gate_ns.saturating_sub(now_ns)));
+        gate_ns
+    }
+
+    /// Says what was measured.
+    pub(crate) fn measured(&self, data: &RunData) {
+        if let Ok(data) = serde_json::value::to_raw_value(data) {
+            self.say(&Said::Data(data));
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! `fleet up`: a NATS server of one's own, with a configuration that lets nobody in without a token.
+
+use super::FleetError;
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// The server's program.
+const PROGRAM: &str = "nats-server";
+/// The largest message that the server takes, bytes: its usual limit.
+const PAYLOAD: u64 = 1 << 20;
+
+/// A server as it was configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Address and port it listens on.
+    pub listen: String,
+    /// For the controller, with its token.
+    pub control_url: String,
+    /// For agents, with theirs.
+    pub agent_url: String,
+    /// Its configuration.
+    pub config: PathBuf,
+}
+
+/// What a host without a server is told.
+#[must_use]
+pub fn no_server() -> String {
+    format!(
+        "there is no {PROGRAM} in PATH; install it with `apt-get install nats-server`, or run one elsewhere with `docker run -p \
+         4222:4222 nats -js` and set NATS_URL=nats://HOST:4222"
+    )
+}
+
+/// Where the program is.
+#[must_use]
+pub fn find() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    // Debian has it where a user's PATH does not lead.
+    let more = ["/usr/sbin", "/usr/local/bin"].map(PathBuf::from);
+    std::env::split_paths(&path).chain(more).map(|dir| dir.join(PROGRAM)).find(|file| file.is_file())
+}
+
+/// Writes the configuration of a fleet's server into a directory that only this user can read. Tokens that are there stay:
+/// agents keep theirs over a restart.
+///
+/// # Errors
+/// The directory cannot be made or written.
+pub fn configure(dir: &Path, listen: &str, fleet: &str, token: &dyn Fn() -> String) -> io::Result<Server> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let [control, agent] = ["control", "agent"].map(|name| kept_token(&dir.join(format!("{name}.token")), token));
+    let (control, agent) = (control?, agent?);
+    let config = dir.join("nats.conf");
+    let dir = fs::canonicalize(dir)?;
+    write_private(&config, &text(&dir, listen, fleet, (&control, &agent)))?;
+    // Everybody on this host can reach a server that listens on every address.
+    let reached = listen.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:");
+    Ok(Server {
+        listen: listen.to_owned(),
+        control_url: format!("nats://control:{control}@{reached}"),
+        agent_url: format!("nats://agent:{agent}@{reached}"),
+        config,
+    })
+}
+
+fn kept_token(path: &Path, token: &dyn Fn() -> String) -> io::Result<String> {
+    match fs::read_to_string(path) {
+        Ok(kept) => Ok(kept.trim().to_owned()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let new = token();
+            write_private(path, &new)?;
+            Ok(new)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes a file that only this user can read.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    io::Write::write_all(&mut file, text.as_bytes())
+}
+
+/// The configuration. An agent can answer, say its news and keep what it measured; it can ask no other agent for anything, and
+/// nobody reaches the subjects of another fleet.
+fn text(dir: &Path, listen: &str, fleet: &str, (control, agent): (&str, &str)) -> String {
+    let mut text = String::new();
+    let store = dir.join("jetstream");
+    let _ = writeln!(
+        text,
+        "listen: {listen:?}\nserver_name: \"assay-{fleet}\"\nmax_payload: {PAYLOAD}\n\
+         jetstream {{ store_dir: {store:?} }}\n\
+         authorization {{\n  users = [\n    {{ user: control, password: {control:?}, permissions: {{\n      \
+         publish: [\"{fleet}.>\", \"$JS.API.>\", \"_INBOX.>\"]\n      subscribe: [\"{fleet}.>\", \"_INBOX.>\"] }} }}\n    \
+         {{ user: agent, password: {agent:?}, permissions: {{\n      \
+         publish: [\"{fleet}.from.>\", \"{fleet}.kept.>\", \"_INBOX.>\"]\n      \
+         subscribe: [\"{fleet}.all.>\", \"{fleet}.to.>\", \"_INBOX.>\"] }} }}\n  ]\n}}"
+    );
+    text
+}
+
+/// Starts the server; its log goes to `nats.log` beside the configuration.
+///
+/// # Errors
+/// There is no program, or it cannot be started.
+pub fn start(server: &Server) -> Result<Child, FleetError> {
+    let program = find().ok_or_else(|| FleetError::Unusable(no_server()))?;
+    let log = server.config.with_file_name("nats.log");
+    let cannot = |what: &Path, error: io::Error| FleetError::Unusable(format!("{}: {error}", what.display()));
+    let out = fs::File::create(&log).map_err(|error| cannot(&log, error))?;
+    let errors = out.try_clone().map_err(|error| cannot(&log, error))?;
+    let mut command = Command::new(&program);
+    command.arg("-c").arg(&server.config).stdin(Stdio::null()).stdout(out).stderr(errors);
+    command.spawn().map_err(|error| cannot(&program, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_is_private_and_keeps_its_tokens() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let place = dir.path().join("fleet");
+        let server = configure(&place, "0.0.0.0:4222", "f", &|| "secret".to_owned()).expect("written");
+        assert_eq!(server.agent_url, "nats://agent:secret@127.0.0.1:4222");
+        let again = configure(&place, "0.0.0.0:4222", "f", &|| "other".to_owned()).expect("written");
+        assert_eq!(again, server, "agents keep their token");
+        let config = fs::read_to_string(&server.config).expect("readable");
+        assert!(config.contains("publish: [\"f.from.>\", \"f.kept.>\", \"_INBOX.>\"]"), "{config}");
+        let mode = |path: &Path| std::os::unix::fs::MetadataExt::mode(&fs::metadata(path).expect("there")) & 0o777;
+        assert_eq!((mode(&place), mode(&server.config), mode(&place.join("agent.token"))), (0o700, 0o600, 0o600));
+    }
+}

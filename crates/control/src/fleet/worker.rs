@@ -1,0 +1,51 @@
+//! The pipe between an agent and the process that runs its part: a line of JSON for each word.
+
+use super::message::Tick;
+use assay_measure::snapshot::Snapshot;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// What the process says, on its standard output.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Said {
+    /// The directory of its own record.
+    Dir(String),
+    /// Every session is ready; it waits for the start.
+    Ready,
+    /// The instant of its gate by `CLOCK_MONOTONIC`, ns.
+    Gate(u64),
+    /// A second has passed.
+    Tick(Tick),
+    /// What it measured: its `RunData`, for nobody in between to read.
+    Data(Box<RawValue>),
+}
+
+/// What the agent tells it, on its standard input. The end of that input is a stop: nobody would collect what it measures.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// Begin at this instant of `CLOCK_MONOTONIC`, ns.
+    Start(u64),
+    /// End now, save and say what was measured.
+    Stop,
+}
+
+/// A word as its line.
+///
+/// # Panics
+/// Never: words are plain data.
+#[must_use]
+pub fn line(word: &impl Serialize) -> String {
+    serde_json::to_string(word).expect("words are plain data") + "\n"
+}
+
+impl Tick {
+    /// What was done since the snapshot before.
+    #[must_use]
+    pub fn of(before: Option<&Snapshot>, now: &Snapshot) -> Self {
+        let service = now.driver.service();
+        let grown = before.and_then(|before| service.difference(&before.driver.service()));
+        Self { at_ns: now.at_ns, ops: now.driver.ops_ended(), slots: grown.unwrap_or(service).sparse() }
+    }
+}
