@@ -45,6 +45,8 @@ compgen -G "/usr/lib/postgresql/*/bin/postgres" >/dev/null || missing+=(postgres
 want mariadbd mariadb-server-core
 want mariadb-install-db mariadb-server-core
 want my_print_defaults mariadb-client-core
+# Fleets of agents are coordinated through it. The package would start a server of its own: see install_packages.
+PATH=$PATH:/usr/sbin want nats-server nats-server
 if [ "$long" = yes ]; then
     want c++ g++
     want rpmbuild rpm
@@ -80,6 +82,9 @@ install_packages() {
             "${apt[@]}" postgresql-common && sed -i '/^[# ]*create_main_cluster/d' "$conf" \
                 && echo "create_main_cluster = false" >>"$conf" || return
             ;;
+    esac
+    case " ${missing[*]} " in
+        *" nats-server "*) systemctl mask --quiet nats-server 2>/dev/null || true ;;
     esac
     "${apt[@]}" "${missing[@]}" libc6-dev
 }
@@ -229,6 +234,12 @@ require_fetched() {
         fi
     else
         skip "tests on MariaDB: its programs cannot be fetched"
+    fi
+
+    if PATH=$PATH:/usr/sbin command -v nats-server >/dev/null; then
+        export ASSAY_REQUIRE_NATS=yes
+    else
+        skip "tests of fleets: there is no nats-server"
     fi
 
     if [ -x "$mysql/usr/sbin/mysqld" ] && chroot "$mysql" /usr/sbin/mysqld --version; then

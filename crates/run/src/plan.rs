@@ -332,3 +332,35 @@ impl Plan {
         notices
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// The hosts of a fleet together do what one host would: each session once, on its schema, at its part of the rate.
+        #[test]
+        fn shares_are_the_whole_plan(hosts in 1_u32..9, schemas in 1_u32..5, threads in 1_u32..9, is_shared: bool) {
+            let arrivals = is_shared.then_some(Arrivals { at_random: true, shared: true, waiting_max: 0 });
+            let whole = Plan { rate_per_s: 1000, arrivals, ..Plan::plain(schemas, threads, 1000) };
+            let (mut sessions, mut rate, mut least, mut most) = (Vec::new(), 0.0, u32::MAX, 0);
+            for host in 0..hosts {
+                let mut plan = whole.clone();
+                if let Err(why) = plan.take_share(host, hosts) {
+                    prop_assert!((whole.sessions() as u32) < hosts, "{}", why);
+                    return Ok(());
+                }
+                let own = plan.assignments(2).into_iter().flat_map(|assignment| assignment.sessions);
+                sessions.extend(own.map(|(session, home)| (plan.number_in_fleet(session), home)));
+                rate += plan.rate_here_per_s();
+                least = least.min(plan.sessions() as u32);
+                most = most.max(plan.sessions() as u32);
+            }
+            sessions.sort_unstable();
+            let all: Vec<(u32, u32)> = (1..=whole.sessions() as u32).map(|k| (k, whole.home_schema(k))).collect();
+            prop_assert_eq!(sessions, all);
+            prop_assert!((rate - 1000.0).abs() < 1e-6 && most - least <= 1);
+        }
+    }
+}

@@ -104,6 +104,9 @@ pub(crate) struct FleetRunArgs {
     /// A host that hears no controller for so long stops by itself
     #[arg(long, value_name = "DURATION", default_value = "60s")]
     pub(crate) dead_man: String,
+    /// Hosts that began farther apart make the run invalid [default: 10ms, or 1 % of the window]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) max_skew: Option<String>,
     /// Take a run whose controller is gone, and make its record
     #[arg(long, value_name = "RUN", conflicts_with = "command")]
     pub(crate) take: Option<String>,

@@ -13,6 +13,7 @@ use assay_control::fleet::manifest::{Envelope, manifest};
 use assay_control::fleet::message::Hello;
 use assay_control::fleet::record::{FleetRun, of};
 use assay_control::fleet::{FleetError, message, server};
+use assay_measure::clock::Ns;
 use assay_measure::config::ENVIRONMENT_PREFIX;
 use assay_measure::units::parse_duration_ns;
 use assay_run::bounded;
@@ -77,33 +78,29 @@ fn up(listen: &str, name: &FleetName) -> Result<Code, Failure> {
     let FleetName { fleet, dir } = name;
     let cannot = |error: &std::io::Error| rundir::cannot(dir, error);
     let configured = server::configure(dir, listen, fleet, &token).map_err(|error| cannot(&error))?;
-    for (file, url) in [(CONTROL_URL, &configured.control_url), (AGENT_URL, &configured.agent_url)] {
+    let stop = signals::watch()?;
+    let mut running = server::start(&configured)?;
+    for (file, url) in [(CONTROL_URL, &running.control_url), (AGENT_URL, &running.agent_url)] {
         server::write_private(&dir.join(file), url).map_err(|error| cannot(&error))?;
     }
-    let stop = signals::watch()?;
-    let mut child = server::start(&configured)?;
     ui::product(&format!(
-        "fleet {fleet}: nats-server on {listen}; configuration, tokens and log are in {dir}\n\
+        "fleet {fleet}: nats-server on {}; configuration, tokens and log are in {dir}\n\
          on each host:  NATS_URL={} assay fleet agent\n\
          from here:     assay fleet run -- run\n",
-        configured.agent_url,
+        running.listen,
+        running.agent_url,
         dir = dir.display(),
     ))?;
     loop {
-        if let Some(status) = child.try_wait().map_err(|error| cannot(&error))? {
-            let log = dir.join("nats.log");
-            let told = std::fs::read_to_string(&log).unwrap_or_default();
-            let last = told.lines().last().unwrap_or_default();
-            return Err(Failure::new(
-                Code::Unusable,
-                format!("nats-server ended ({status}): {last}; its log is {}", log.display()),
-            ));
+        if let Some(status) = running.child.try_wait().map_err(|error| cannot(&error))? {
+            let last = server::last_words(&dir.join("nats.log"));
+            return Err(Failure::new(Code::Unusable, format!("nats-server ended ({status}): {last}")));
         }
         if stop.requested() {
             // It saves what is kept when it is asked to end.
-            let pid = rustix::process::Pid::from_child(&child);
+            let pid = rustix::process::Pid::from_child(&running.child);
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-            let _ = child.wait();
+            let _ = running.child.wait();
             return Ok(Code::Good);
         }
         std::thread::sleep(LOOK);
@@ -178,6 +175,16 @@ fn run(args: &FleetRunArgs) -> Result<Code, Failure> {
         [("--wait", &args.wait), ("--lost-after", &args.lost_after), ("--dead-man", &args.dead_man)]
             .map(|(option, text)| duration(option, text));
     let (wait, lost_after, dead_man) = (wait?, lost_after?, dead_man?);
+    for (option, asked, least) in
+        [("--lost-after", lost_after, controller::LOST_LEAST), ("--dead-man", dead_man, controller::DEAD_MAN_LEAST)]
+    {
+        if asked < least {
+            return Err(Failure::usage(format!(
+                "{option} is at least {} s: hosts are asked once a second",
+                least.as_secs()
+            )));
+        }
+    }
     let words = if args.take.is_none() { words(args)? } else { Vec::new() };
     let address = address(&args.bus, CONTROL_URL)?;
     let stop = signals::watch()?;
@@ -280,7 +287,9 @@ fn fits(configured: &Configured) -> Result<(), Failure> {
 /// Writes the record and prints the product.
 fn leave(args: &FleetRunArgs, gathered: &Gathered, stop: &Stop) -> Result<Code, Failure> {
     let mut series = SeriesBuilder::default();
-    let FleetRun { data, fleet, is_partial } = of(gathered, &mut |from, to| series.push(from, to));
+    let max_skew = args.max_skew.as_deref().map(|text| duration("--max-skew", text)).transpose()?;
+    let max_skew_ns = max_skew.map(|skew| skew.as_nanos() as Ns);
+    let FleetRun { data, fleet, is_partial } = of(gathered, max_skew_ns, &mut |from, to| series.push(from, to));
     if fleet.measured_count == 0 {
         let lines = gathered.hosts.iter().map(|host| format!("{}: {}", host.hello.name, host.lost)).collect();
         return Err(Failure { code: Code::Unusable, lines });

@@ -13,6 +13,7 @@ mod data;
 mod devices;
 mod durability;
 mod examples;
+mod fleet;
 mod frozen;
 mod help;
 mod hostile;

@@ -172,6 +172,7 @@ impl Agent<'_> {
                     beat.run = Some(job.run.clone());
                     beat.phase = job.phase;
                     beat.gate_ns = job.kept.gate_ns;
+                    beat.code = job.kept.code;
                     beat.problem = Some(job.kept.reason.clone()).filter(|text| !text.is_empty());
                 }
                 self.bus.answer(reply, &beat).await;
@@ -312,8 +313,8 @@ impl Agent<'_> {
         };
         if job.word.elapsed() > job.dead_man && !job.is_stopped {
             let silent = job.word.elapsed().as_secs();
-            job.kept.reason = format!("stopped by the agent: no controller was heard of for {silent} s");
-            (self.say)(&format!("warning: run {}: {}", job.run, job.kept.reason));
+            job.kept.remark = format!("The agent stopped the run: no controller was heard of for {silent} s.");
+            (self.say)(&format!("warning: run {}: {}", job.run, job.kept.remark));
             job.stop();
         }
     }

@@ -24,6 +24,12 @@ const LOOK: Duration = Duration::from_millis(50);
 pub const LATE: Duration = Duration::from_millis(2500);
 /// How long hosts are waited for where nobody said how many there are.
 const SETTLE: Duration = Duration::from_secs(1);
+/// The least patience of a host, and of the controller with one: several beats.
+pub const DEAD_MAN_LEAST: Duration = Duration::from_secs(5);
+/// See above.
+pub const LOST_LEAST: Duration = Duration::from_secs(3);
+/// The exit code of a process whose settings are wrong.
+const USAGE: i32 = 2;
 /// From the order to the start, and more for each host.
 const MARGIN: Duration = Duration::from_millis(300);
 const MARGIN_OF_HOST: Duration = Duration::from_millis(2);
@@ -78,6 +84,8 @@ pub struct HostResult {
     pub control: Histogram,
     /// Directory of its own record, on the host.
     pub dir: String,
+    /// What its agent did to the run by itself.
+    pub remark: String,
     /// What it measured.
     pub data: Option<RunData>,
     /// The lines of its series.
@@ -272,6 +280,8 @@ struct Host {
     /// Lost for good: its agent was started again.
     is_replaced: bool,
     problem: String,
+    /// Exit code of its process, once that ended.
+    code: Option<i32>,
 }
 
 impl Host {
@@ -321,6 +331,7 @@ impl<'a> Watch<'a> {
             is_late: false,
             is_replaced: false,
             problem: String::new(),
+            code: None,
         };
         let hosts = plan.hosts.iter().map(host).collect();
         Ok(Self {
@@ -371,7 +382,9 @@ impl<'a> Watch<'a> {
             let broken = |host: &&Host| host.is_lost() || host.phase >= Phase::Ended;
             if let Some(host) = self.hosts.iter().find(broken) {
                 let why = if host.is_lost() { &host.result.lost } else { &host.problem };
-                return Err(FleetError::Unusable(format!("{}: {why}; no host began", host.result.hello.name)));
+                let said = format!("{}: {why}; no host began", host.result.hello.name);
+                let is_usage = host.code == Some(USAGE);
+                return Err(if is_usage { FleetError::Refused(said) } else { FleetError::Unusable(said) });
             }
         }
         self.start().await;
@@ -480,6 +493,7 @@ impl<'a> Watch<'a> {
         }
         host.phase = host.phase.max(beat.phase);
         host.problem = beat.problem.unwrap_or_default();
+        host.code = beat.code;
         if let Some(gate_ns) = beat.gate_ns {
             host.result.gate_ns = Some(host.result.offset.from_host(gate_ns));
         }
@@ -598,6 +612,7 @@ impl<'a> Watch<'a> {
             match found {
                 Ok(Some(found)) => {
                     result.dir = found.kept.dir;
+                    result.remark = found.kept.remark;
                     let gate_ns = found.kept.gate_ns.map(|ns| result.offset.from_host(ns));
                     result.gate_ns = gate_ns.or(result.gate_ns);
                     result.lost = if found.data.is_some() { String::new() } else { found.kept.reason };

@@ -51,9 +51,9 @@ pub fn merged(hosts: &[HostPart<'_>], step: &mut dyn FnMut(&Snapshot, &Snapshot)
     let end = match common {
         Some(common) if !is_one_end && common.at_ns > first.begin.at_ns => {
             warnings.push(format!(
-                "The hosts did not end together ({} s to {} s after the start): only the {} s that all of them measured count.",
-                earliest / NS_PER_S,
-                latest / NS_PER_S,
+                "The hosts did not end together ({:.2} s to {:.2} s after the start): only the {} s that all of them measured count.",
+                earliest as f64 / NS_PER_S as f64,
+                latest as f64 / NS_PER_S as f64,
                 common.at_ns / NS_PER_S
             ));
             common
@@ -62,7 +62,7 @@ pub fn merged(hosts: &[HostPart<'_>], step: &mut dyn FnMut(&Snapshot, &Snapshot)
             let end = all(|data| &data.end);
             if !is_one_end {
                 warnings.push(
-                    "The hosts did not end together, and their seconds did not arrive: the rates are of windows that differ."
+                    "The hosts did not end together, and no second is there of all of them: the rates are of windows that differ."
                         .to_owned(),
                 );
             }

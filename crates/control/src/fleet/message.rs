@@ -148,6 +148,8 @@ pub struct Beat {
     pub gate_ns: Option<u64>,
     /// What its run said last that went wrong.
     pub problem: Option<String>,
+    /// Exit code of its process, once that ended.
+    pub code: Option<i32>,
 }
 
 /// What an agent says unasked.
@@ -184,6 +186,8 @@ pub struct Kept {
     pub code: Option<i32>,
     /// Why there is no data, or what was said at its end.
     pub reason: String,
+    /// What the agent did to the run by itself.
+    pub remark: String,
     /// Directory of its own record, on the host.
     pub dir: String,
     /// Its parts.

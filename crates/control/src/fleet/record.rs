@@ -2,6 +2,7 @@
 
 use super::controller::{Gathered, HostResult};
 use super::merge::{HostPart, merged, tolerance_ns};
+use assay_measure::clock::Ns;
 use assay_measure::fleet::{Fleet, FleetHost};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::Figure;
@@ -23,9 +24,10 @@ pub struct FleetRun {
     pub is_partial: bool,
 }
 
-/// Adds what the hosts measured; `step` is called with each pair of neighbouring snapshots.
+/// Adds what the hosts measured; `step` is called with each pair of neighbouring snapshots. Starts may be `max_skew_ns` apart;
+/// without a word on it 10 ms, or a hundredth of the window.
 #[must_use]
-pub fn of(gathered: &Gathered, step: &mut dyn FnMut(&Snapshot, &Snapshot)) -> FleetRun {
+pub fn of(gathered: &Gathered, max_skew_ns: Option<Ns>, step: &mut dyn FnMut(&Snapshot, &Snapshot)) -> FleetRun {
     let measured: Vec<&HostResult> = gathered.hosts.iter().filter(|host| host.data.is_some()).collect();
     let parts: Vec<HostPart<'_>> = measured
         .iter()
@@ -44,16 +46,19 @@ pub fn of(gathered: &Gathered, step: &mut dyn FnMut(&Snapshot, &Snapshot)) -> Fl
             gathered.strangers
         ));
     }
-    let is_partial = judge(&mut data, &fleet);
+    let remarks = measured.iter().filter(|host| !host.remark.is_empty());
+    data.warnings.extend(remarks.map(|host| format!("{}: {}", host.hello.name, host.remark)));
+    let window_ns = data.end.at_ns.saturating_sub(data.begin.at_ns);
+    let is_partial = judge(&mut data, &fleet, max_skew_ns.unwrap_or_else(|| tolerance_ns(window_ns)));
     FleetRun { data, fleet, is_partial }
 }
 
 /// Puts into the verdict what is wrong with the fleet; whether hosts are missing.
-fn judge(data: &mut RunData, fleet: &Fleet) -> bool {
-    let limit_ms = tolerance_ns(data.end.at_ns.saturating_sub(data.begin.at_ns)) as f64 / MS;
+fn judge(data: &mut RunData, fleet: &Fleet, max_skew_ns: Ns) -> bool {
+    let limit_ms = max_skew_ns as f64 / MS;
     if let Some(skew_ms) = fleet.start_skew_ms.value().filter(|skew_ms| *skew_ms > limit_ms) {
         let reason = format!(
-            "the hosts did not start together: {skew_ms:.1} ms apart, and {limit_ms:.0} ms are allowed (10 ms, or 1 % of the window)"
+            "the hosts did not start together: {skew_ms:.1} ms apart, and {limit_ms:.0} ms are allowed (--max-skew)"
         );
         match &mut data.verdict {
             Verdict::Invalid(reasons) => reasons.push(reason),
@@ -201,7 +206,7 @@ mod tests {
             host("b", 1_002_000_000, Some(data(5))),
             host("c", 1_000_000_000, None),
         ]);
-        let run = of(&all, &mut |_, _| {});
+        let run = of(&all, None, &mut |_, _| {});
         assert!(run.is_partial);
         let Verdict::Incomplete(reason) = &run.data.verdict else { panic!("{:?}", run.data.verdict) };
         assert_eq!(reason, "partial: 2 of 3 hosts (c: nothing heard for 10 s)");
@@ -218,7 +223,7 @@ mod tests {
     #[test]
     fn hosts_that_did_not_start_together_measured_no_run() {
         let all = gathered(vec![host("a", 1_000_000_000, Some(data(5))), host("b", 1_060_000_000, Some(data(5)))]);
-        let run = of(&all, &mut |_, _| {});
+        let run = of(&all, None, &mut |_, _| {});
         let Verdict::Invalid(reasons) = &run.data.verdict else { panic!("{:?}", run.data.verdict) };
         assert!(reasons[0].starts_with("the hosts did not start together: 60.0 ms apart, and 50 ms"), "{reasons:?}");
     }

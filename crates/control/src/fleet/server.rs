@@ -7,23 +7,39 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// The server's program.
 const PROGRAM: &str = "nats-server";
 /// The largest message that the server takes, bytes: its usual limit.
 const PAYLOAD: u64 = 1 << 20;
+/// What its log says when clients can come, and before the address they come to.
+const READY: &str = "Server is ready";
+const LISTENS: &str = "Listening for client connections on ";
+/// How long it may take until then, and how often we look.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(20);
 
 /// A server as it was configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
+    /// The controller's token and the agents'.
+    tokens: [String; 2],
+    /// Its configuration.
+    config: PathBuf,
+}
+
+/// A server that runs.
+#[derive(Debug)]
+pub struct RunningServer {
+    /// Its process.
+    pub child: Child,
     /// Address and port it listens on.
     pub listen: String,
     /// For the controller, with its token.
     pub control_url: String,
     /// For agents, with theirs.
     pub agent_url: String,
-    /// Its configuration.
-    pub config: PathBuf,
 }
 
 /// What a host without a server is told.
@@ -45,25 +61,22 @@ pub fn find() -> Option<PathBuf> {
 }
 
 /// Writes the configuration of a fleet's server into a directory that only this user can read. Tokens that are there stay:
-/// agents keep theirs over a restart.
+/// agents keep theirs over a restart. Port 0 is any free one.
 ///
 /// # Errors
 /// The directory cannot be made or written.
 pub fn configure(dir: &Path, listen: &str, fleet: &str, token: &dyn Fn() -> String) -> io::Result<Server> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let [control, agent] = ["control", "agent"].map(|name| kept_token(&dir.join(format!("{name}.token")), token));
-    let (control, agent) = (control?, agent?);
+    let tokens = [control?, agent?];
     let config = dir.join("nats.conf");
-    let dir = fs::canonicalize(dir)?;
-    write_private(&config, &text(&dir, listen, fleet, (&control, &agent)))?;
-    // Everybody on this host can reach a server that listens on every address.
-    let reached = listen.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:");
-    Ok(Server {
-        listen: listen.to_owned(),
-        control_url: format!("nats://control:{control}@{reached}"),
-        agent_url: format!("nats://agent:{agent}@{reached}"),
-        config,
-    })
+    let listen = match listen.strip_suffix(":0") {
+        // The server's word for any; its 0 is the usual one.
+        Some(address) => format!("{address}:-1"),
+        None => listen.to_owned(),
+    };
+    write_private(&config, &text(&fs::canonicalize(dir)?, &listen, fleet, &tokens))?;
+    Ok(Server { tokens, config })
 }
 
 fn kept_token(path: &Path, token: &dyn Fn() -> String) -> io::Result<String> {
@@ -89,7 +102,7 @@ pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
 
 /// The configuration. An agent can answer, say its news and keep what it measured; it can ask no other agent for anything, and
 /// nobody reaches the subjects of another fleet.
-fn text(dir: &Path, listen: &str, fleet: &str, (control, agent): (&str, &str)) -> String {
+fn text(dir: &Path, listen: &str, fleet: &str, [control, agent]: &[String; 2]) -> String {
     let mut text = String::new();
     let store = dir.join("jetstream");
     let _ = writeln!(
@@ -105,11 +118,11 @@ fn text(dir: &Path, listen: &str, fleet: &str, (control, agent): (&str, &str)) -
     text
 }
 
-/// Starts the server; its log goes to `nats.log` beside the configuration.
+/// Starts the server and waits until it listens; its log is `nats.log` beside the configuration.
 ///
 /// # Errors
-/// There is no program, or it cannot be started.
-pub fn start(server: &Server) -> Result<Child, FleetError> {
+/// There is no program, it cannot be started, or it does not get ready.
+pub fn start(server: &Server) -> Result<RunningServer, FleetError> {
     let program = find().ok_or_else(|| FleetError::Unusable(no_server()))?;
     let log = server.config.with_file_name("nats.log");
     let cannot = |what: &Path, error: io::Error| FleetError::Unusable(format!("{}: {error}", what.display()));
@@ -117,7 +130,33 @@ pub fn start(server: &Server) -> Result<Child, FleetError> {
     let errors = out.try_clone().map_err(|error| cannot(&log, error))?;
     let mut command = Command::new(&program);
     command.arg("-c").arg(&server.config).stdin(Stdio::null()).stdout(out).stderr(errors);
-    command.spawn().map_err(|error| cannot(&program, error))
+    let mut child = command.spawn().map_err(|error| cannot(&program, error))?;
+    let begun = Instant::now();
+    loop {
+        let told = fs::read_to_string(&log).unwrap_or_default();
+        if let (true, Some(listen)) = (told.contains(READY), told.lines().find_map(|line| line.split_once(LISTENS))) {
+            let listen = listen.1.trim().to_owned();
+            // Everybody on this host can reach a server that listens on every address.
+            let reached = listen.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:");
+            let [control_url, agent_url] = [("control", &server.tokens[0]), ("agent", &server.tokens[1])]
+                .map(|(user, token)| format!("nats://{user}:{token}@{reached}"));
+            return Ok(RunningServer { child, listen, control_url, agent_url });
+        }
+        let ended = child.try_wait().map_err(|error| cannot(&program, error))?;
+        if ended.is_some() || begun.elapsed() > PATIENCE {
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(FleetError::Unusable(format!("nats-server does not start: {}", last_words(&log))));
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// What the server said last, and where.
+#[must_use]
+pub fn last_words(log: &Path) -> String {
+    let told = fs::read_to_string(log).unwrap_or_default();
+    format!("{} (its log is {})", told.lines().last().unwrap_or("nothing"), log.display())
 }
 
 #[cfg(test)]
@@ -129,7 +168,7 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let place = dir.path().join("fleet");
         let server = configure(&place, "0.0.0.0:4222", "f", &|| "secret".to_owned()).expect("written");
-        assert_eq!(server.agent_url, "nats://agent:secret@127.0.0.1:4222");
+        assert_eq!(server.tokens, ["secret", "secret"]);
         let again = configure(&place, "0.0.0.0:4222", "f", &|| "other".to_owned()).expect("written");
         assert_eq!(again, server, "agents keep their token");
         let config = fs::read_to_string(&server.config).expect("readable");

@@ -122,7 +122,7 @@ pub(crate) fn program(args: &[&str], dir: &Path) -> Command {
             command.env_remove(name);
         }
     }
-    command.env("COLUMNS", "100").stdin(Stdio::null());
+    command.env("COLUMNS", "100").env_remove("NATS_URL").stdin(Stdio::null());
     command
 }
 
@@ -167,7 +167,11 @@ pub(crate) struct Started(Option<Child>);
 impl Started {
     pub(crate) fn new(command: &mut Command) -> Self {
         let child = command.stderr(Stdio::piped()).spawn();
-        Self(Some(child.expect("the binary starts")))
+        Self::of(child.expect("the binary starts"))
+    }
+
+    pub(crate) fn of(child: Child) -> Self {
+        Self(Some(child))
     }
 
     pub(crate) fn child(&mut self) -> &mut Child {

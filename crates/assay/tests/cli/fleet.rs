@@ -1,0 +1,267 @@
+//! Fleets over a real NATS server on loopback: agents that are hosts of their own by name and machine.
+
+use crate::common::{Place, Ran, SMALL, Started, json, program, skipped, until, with};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::process::Stdio;
+
+/// A second without a data set, which leaves the CPUs to others.
+const NULL: &[&str] = &["--", "run", "--target", "null:", "--warmup", "0", "--set", "RATE=300", "-s", "3", "-t", "1"];
+/// What is judged here is not the clock of a busy machine, and no host is lost because others take its CPU.
+const PATIENT: &[&str] = &["fleet", "run", "--max-skew", "1h", "--lost-after", "2m"];
+
+struct Fleet {
+    place: Place,
+    up: Started,
+    agents: Vec<Started>,
+}
+
+impl Fleet {
+    /// A server and agents of these names; nothing where no server is installed.
+    fn of(names: &[&str]) -> Option<Self> {
+        let place = Place::new();
+        let up = Self::up(&place, "127.0.0.1:0")?;
+        let mut fleet = Self { place, up, agents: Vec::new() };
+        names.iter().for_each(|name| fleet.agent(name, &[]));
+        Some(fleet)
+    }
+
+    fn up(place: &Place, listen: &str) -> Option<Started> {
+        let mut up = Started::new(place.command(&["fleet", "up", "--listen", listen]).stdout(Stdio::piped()));
+        let output = up.child().stdout.take().expect("piped");
+        let mut line = String::new();
+        let _ = BufReader::new(output).read_line(&mut line);
+        if line.is_empty() {
+            let said = up.ended().err;
+            assert!(said.contains("apt-get install nats-server") && said.contains("docker run"), "{said}");
+            assert!(std::env::var_os("ASSAY_REQUIRE_NATS").is_none(), "{said}");
+            skipped(&said);
+            return None;
+        }
+        until("the URLs", || place.path("assay-fleet/agent.url").exists());
+        Some(up)
+    }
+
+    /// Starts an agent, in a directory of its name.
+    fn agent(&mut self, name: &str, more: &[&str]) {
+        let dir = self.place.path(name);
+        std::fs::create_dir_all(&dir).expect("a directory");
+        let before = self.waits(name);
+        let machine = format!("machine of {name}");
+        let of_machine = if more.contains(&"--machine") { &[][..] } else { &["--machine", &machine] };
+        let args = with(&["fleet", "agent", "--dir", "../assay-fleet", "--name", name], of_machine);
+        let log = std::fs::File::options().create(true).append(true).open(dir.join("agent.txt")).expect("a log");
+        let child = program(&with(&args, more), &dir).stderr(log).stdout(Stdio::null()).spawn().expect("it starts");
+        self.agents.push(Started::of(child));
+        until("the agent", || self.waits(name) > before);
+    }
+
+    fn said(&self, name: &str) -> String {
+        std::fs::read_to_string(self.place.path(&format!("{name}/agent.txt"))).unwrap_or_default()
+    }
+
+    fn run(&self, more: &[&str], command: &[&str]) -> Ran {
+        self.begin(more, command).ended()
+    }
+
+    /// How often an agent of this name has begun to wait.
+    fn waits(&self, name: &str) -> usize {
+        self.said(name).matches(&format!("{name} waits")).count()
+    }
+
+    fn begin(&self, more: &[&str], command: &[&str]) -> Started {
+        let output = if more.contains(&"-o") { &[][..] } else { &["-o", "run"] };
+        self.place.start(&[PATIENT, output, more, command].concat())
+    }
+
+    fn record(&self) -> Value {
+        self.place.record("run")
+    }
+
+    /// The address of the server.
+    fn address(&self) -> String {
+        let url = self.place.read("assay-fleet/control.url");
+        url.rsplit('@').next().expect("a host").to_owned()
+    }
+}
+
+fn rows(record: &Value) -> Vec<(String, String)> {
+    let hosts = record["parts"]["fleet"]["hosts"].as_array().expect("hosts");
+    let text = |value: &Value| value.as_str().expect("text").to_owned();
+    hosts.iter().map(|host| (text(&host["name"]), text(&host["state"]))).collect()
+}
+
+fn count(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
+}
+
+/// Operations of a record, and the sum of its histograms' slots.
+fn ops(record: &Value) -> (u64, u64) {
+    let ops = record["driver"]["ops"].as_array().expect("operations");
+    let slots = |op: &Value| -> u64 {
+        let slots = op["service"]["hist_ns"]["slots"].as_array().expect("slots");
+        slots.iter().map(|slot| count(&slot[1])).sum()
+    };
+    (ops.iter().map(|op| count(&op["count"])).sum(), ops.iter().map(slots).sum())
+}
+
+#[test]
+fn the_record_of_a_fleet_is_the_sum_of_its_hosts_on_native_data() {
+    let Some(fleet) = Fleet::of(&["a", "b", "c"]) else { return };
+    let command = with(&["--", "run", "-s", "2", "--sessions", "6", "--time", "2", "--warmup", "0.5"], SMALL);
+    fleet.run(&["--hosts", "3"], &command).code(0);
+    let record = fleet.record();
+    assert_eq!((&record["kind"], &record["run"]["verdict"]), (&Value::from("slob"), &Value::from("complete")));
+    assert_eq!((count(&record["run"]["sessions"]), rows(&record).len()), (6, 3));
+    let hosts: Vec<Value> = record["parts"]["fleet"]["hosts"].as_array().expect("hosts").clone();
+    let own: Vec<Value> = hosts
+        .iter()
+        .map(|host| {
+            json(
+                &std::fs::read_to_string(format!("{}/record.json", host["note"].as_str().expect("a place")))
+                    .expect("kept"),
+            )
+        })
+        .collect();
+    let sums = own.iter().map(ops).fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
+    assert_eq!(ops(&record), sums, "counts and buckets are added, nothing else");
+    let sessions: Vec<u64> = own
+        .iter()
+        .flat_map(|own| {
+            own["driver"]["per_session"].as_array().expect("sessions").iter().map(|one| count(&one["session"]))
+        })
+        .collect();
+    let mut sorted = sessions.clone();
+    sorted.sort_unstable();
+    assert_eq!(sorted, [1, 2, 3, 4, 5, 6], "each session is one host's");
+    assert_eq!(own[0]["run"]["seed"], record["run"]["seed"]);
+    assert!(!record["series"]["t_s"].as_array().expect("a series").is_empty());
+    let report = fleet.place.read("run/report.txt");
+    assert!(report.contains("3 of 3 hosts, started within") && report.contains("window common to all"), "{report}");
+}
+
+#[test]
+fn an_agent_that_is_killed_leaves_a_partial_record_and_is_refused_when_it_comes_back() {
+    let Some(mut fleet) = Fleet::of(&["a", "b", "c"]) else { return };
+    let running = fleet.begin(&["--hosts", "3"], &with(NULL, &["--time", "8"]));
+    until("the window of b", || fleet.place.has_mark("begin") && fleet.said("b").contains("host 2 of 3"));
+    fleet.agents.remove(1).kill();
+    fleet.agent("b", &[]);
+    let ran = running.ended().code(4);
+    assert!(ran.err.contains("b is lost: its agent was started again"), "{}", ran.err);
+    until("the refusal", || fleet.said("b").contains("error: this agent was started again during run"));
+    let record = fleet.record();
+    let reason = record["run"]["verdict_reasons"][0].as_str().expect("a reason");
+    assert!(reason.starts_with("partial: 2 of 3 hosts (b: its agent was started again"), "{reason}");
+    assert_eq!(rows(&record)[0], ("b".to_owned(), "lost".to_owned()), "the oddest comes first");
+    assert_eq!(count(&record["run"]["sessions"]), 2, "its load is nobody else's");
+    assert!(ran.out.contains("partial: 2 of 3 hosts"), "{}", ran.out);
+    // It takes part in the next run.
+    fleet.run(&["--hosts", "3", "-o", "next"], &with(NULL, &["--time", "1"])).code(0);
+}
+
+#[test]
+fn a_server_that_is_killed_and_comes_back_loses_nothing() {
+    let Some(mut fleet) = Fleet::of(&["a", "b"]) else { return };
+    let running = fleet.begin(&["--hosts", "2"], &with(NULL, &["--time", "6"]));
+    until("the window", || fleet.place.has_mark("begin"));
+    let address = fleet.address();
+    let children = format!("/proc/{0}/task/{0}/children", fleet.up.pid().as_raw_nonzero());
+    let server = std::fs::read_to_string(children).expect("the server's parent lives");
+    let server = server.trim().parse().ok().and_then(Pid::from_raw).expect("one child");
+    kill_process(server, Signal::KILL).expect("killed");
+    let up = std::mem::replace(&mut fleet.up, Fleet::up(&fleet.place, &address).expect("it starts again"));
+    assert!(up.ended().code(3).err.contains("nats-server ended"));
+    let ran = running.ended().code(0);
+    assert!(ran.err.contains("cannot be reached: the hosts go on"), "{}", ran.err);
+    assert_eq!(count(&fleet.record()["parts"]["fleet"]["measured_count"]), 2);
+}
+
+#[test]
+fn a_run_whose_controller_is_killed_is_taken_by_another_one() {
+    let Some(fleet) = Fleet::of(&["a", "b"]) else { return };
+    let running = fleet.begin(&["--hosts", "2", "--dead-man", "10s"], &with(NULL, &["--time", "10m"]));
+    until("the window", || fleet.place.has_mark("begin"));
+    let told = |name: &str| fleet.said(name).contains("is kept for the controller");
+    running.kill();
+    until("the patience of the agents", || told("a") && told("b"));
+    let none = fleet.place.assay(&["fleet", "run", "--take", "0"]).code(2);
+    let run = none.err.trim().rsplit(' ').next().expect("a run").to_owned();
+    let taken = fleet.place.assay(&["fleet", "run", "--max-skew", "1h", "--take", &run, "-o", "run"]).code(0);
+    assert!(taken.err.contains("the run is incomplete: a: stopped on request"), "{}", taken.err);
+    let record = fleet.record();
+    assert_eq!((record["run"]["id"].as_str(), rows(&record).len()), (Some(run.as_str()), 2));
+    let warnings = record["warnings"].to_string();
+    assert!(warnings.contains(": The agent stopped the run: no controller was heard of for"), "{warnings}");
+    let again = fleet.place.assay(&["fleet", "run", "--take", &run]).code(2);
+    assert!(again.err.contains("runs that nobody has taken: none"), "{}", again.err);
+}
+
+#[test]
+fn a_stopped_run_keeps_what_all_hosts_measured() {
+    let Some(mut fleet) = Fleet::of(&["a"]) else { return };
+    // An hour ahead: instants are translated, and the offset is a figure.
+    fleet.agent("b", &["--clock-ahead-ms", "3600000"]);
+    let running = fleet.begin(&["--hosts", "2"], &with(NULL, &["--time", "10m"]));
+    until("the window", || fleet.place.has_mark("second"));
+    let mut stranger = TcpStream::connect(fleet.address()).expect("the server listens");
+    let url = fleet.place.read("assay-fleet/control.url");
+    let token = url.split([':', '@']).nth(2).expect("a token").to_owned();
+    let said = format!(
+        "CONNECT {{\"verbose\":false,\"user\":\"control\",\"pass\":\"{token}\"}}\r\nPUB assay.from.x 3\r\n}}{{!\r\nPUB assay.all.beat 1\r\nx\r\nPUB \
+         assay.to.x 2\r\n\u{1}\u{2}\r\nPING\r\n"
+    );
+    stranger.write_all(said.as_bytes()).expect("sent");
+    let mut answers = BufReader::new(&stranger).lines().map_while(Result::ok);
+    assert!(answers.any(|line| line == "PONG"), "the server has it");
+    running.signal(Signal::INT);
+    running.ended().code(130);
+    let record = fleet.record();
+    assert_eq!(record["run"]["verdict"], "incomplete");
+    assert_eq!(count(&record["parts"]["fleet"]["measured_count"]), 2);
+    let ahead = record["parts"]["fleet"]["hosts"].as_array().expect("hosts").iter().find(|host| host["name"] == "b");
+    let ahead = ahead.and_then(|host| host["clock_ms"].as_f64()).expect("a clock");
+    assert!((3_590_000.0..3_610_000.0).contains(&ahead), "{ahead}");
+    let warnings = record["warnings"].to_string();
+    assert!(warnings.contains("messages on the fleet's subjects were none of assay's"), "{warnings}");
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused_before_anything_starts() {
+    let Some(mut fleet) = Fleet::of(&["a"]) else { return };
+    let refused = |fleet: &Fleet, more: &[&str], command: &[&str], code: i32, why: &str| {
+        let ran = fleet.run(more, command).code(code);
+        assert!(ran.err.contains(why), "{}", ran.err);
+        assert_eq!(ran.errors().len(), 1, "{}", ran.err);
+        assert!(!fleet.place.path("run").exists());
+    };
+    let null = with(NULL, &["--time", "1"]);
+    for (command, why) in [
+        (&["--", "io", "--name=x"][..], "`io` cannot run on a fleet yet"),
+        (&["--", "run", "--target", "postgres://db/x"], "so far"),
+        (&["--", "run", "--repeat", "2"], "--repeat has no meaning"),
+        (&["--", "run", "--sesions", "2"], "unexpected argument"),
+    ] {
+        refused(&fleet, &[], command, 2, why);
+    }
+    refused(
+        &fleet,
+        &["--nats", "nats://agent:wrong@ADDRESS".replace("ADDRESS", &fleet.address()).as_str()],
+        &null,
+        3,
+        "refuses this token",
+    );
+    refused(&fleet, &["--nats", "nats://127.0.0.1:1"], &null, 3, "nobody answers");
+    refused(&fleet, &["--hosts", "2", "--wait", "0.2s"], &null, 3, "1 of 2 hosts answer in fleet assay (a)");
+    refused(&fleet, &["--fleet", "other", "--wait", "0.2s"], &null, 3, "other");
+    fleet.agent("b", &[]);
+    let one = ["--", "run", "--target", "null:", "-s", "1", "-t", "1", "--time", "300"];
+    refused(&fleet, &["--hosts", "2"], &one, 2, "1 sessions cannot be divided among 2 hosts");
+    fleet.agent("c", &["--machine", "machine of a"]);
+    refused(&fleet, &["--hosts", "3"], &null, 2, "agents a and c are on one machine");
+    fleet.agents.pop().expect("an agent").kill();
+    fleet.agent("d", &["--says-version", "0.0.1"]);
+    refused(&fleet, &["--hosts", "3"], &null, 2, "d has 0.0.1: install the same on all hosts");
+}
