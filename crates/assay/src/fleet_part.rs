@@ -18,10 +18,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
-/// How often a part that waits looks at a request to stop.
-const LOOK: Duration = Duration::from_millis(20);
-/// So long before the start the gate is set, and its threads wait by themselves.
+/// How often a part that waits looks for a signal to stop; the agent's word comes at once.
+const LOOK: Duration = Duration::from_millis(500);
+/// So long before the start the gate is set, after a reading of the host, and its threads wait by themselves. Each further host does
+/// it a little before the others, up to a limit: many of them may be one machine, whose CPUs must be free at the start.
 const LEAD_NS: Ns = 30_000_000;
+const LEAD_OF_HOST_NS: Ns = 3_000_000;
+const LEAD_NS_MAX: Ns = 400_000_000;
 
 /// See the module.
 #[derive(Debug)]
@@ -29,7 +32,7 @@ pub(crate) struct FleetPart {
     host: u32,
     hosts: u32,
     seed: u64,
-    starts: Mutex<Receiver<u64>>,
+    orders: Mutex<Receiver<Order>>,
     start_ns: OnceLock<u64>,
 }
 
@@ -43,17 +46,17 @@ pub(crate) fn get() -> Option<&'static FleetPart> {
 /// Makes this process one.
 pub(crate) fn attach(args: &FleetPartArgs) -> Result<(), Failure> {
     ui::log_to(Path::new("/dev/null"))?;
-    let (sender, starts) = channel();
+    let (sender, orders) = channel();
     let &FleetPartArgs { host, hosts, seed, .. } = args;
     // A second would be a mistake of this program; the first stays.
-    let _ = PART.set(FleetPart { host, hosts, seed, starts: Mutex::new(starts), start_ns: OnceLock::new() });
+    let _ = PART.set(FleetPart { host, hosts, seed, orders: Mutex::new(orders), start_ns: OnceLock::new() });
     std::thread::spawn(move || {
         for text in std::io::stdin().lock().lines().map_while(Result::ok) {
-            match serde_json::from_str(&text) {
-                Ok(Order::Start(at_ns)) => drop(sender.send(at_ns)),
-                Ok(Order::Stop) => Stop::of_process().request(),
-                Err(_) => {}
+            let Ok(order) = serde_json::from_str(&text) else { continue };
+            if matches!(order, Order::Stop) {
+                Stop::of_process().request();
             }
+            let _ = sender.send(order);
         }
         // Without its agent nobody would take what it measures, or stop it.
         Stop::of_process().request();
@@ -81,17 +84,19 @@ impl FleetPart {
     /// Says that every session is ready, and waits until shortly before the start.
     pub(crate) fn await_start(&self, stop: &Stop) {
         self.say(&Said::Ready);
-        let starts = locked(&self.starts);
+        let orders = locked(&self.orders);
+        // Many hosts may be one machine: nobody wakes to look whether there is something to do.
         let at_ns = loop {
-            match starts.recv_timeout(LOOK) {
-                Ok(at_ns) => break at_ns,
+            match orders.recv_timeout(LOOK) {
+                Ok(Order::Start(at_ns)) => break at_ns,
                 Err(RecvTimeoutError::Timeout) if !stop.requested() => {}
-                Err(_) => return,
+                Ok(Order::Stop) | Err(_) => return,
             }
         };
         let _ = self.start_ns.set(at_ns);
-        while let Some(left) = at_ns.checked_sub(mono_ns() + LEAD_NS).filter(|_| !stop.requested()) {
-            std::thread::sleep(Duration::from_nanos(left).min(LOOK));
+        let lead_ns = (LEAD_NS + LEAD_OF_HOST_NS * u64::from(self.host)).min(LEAD_NS_MAX);
+        while let Some(left) = at_ns.checked_sub(mono_ns() + lead_ns).filter(|_| !stop.requested()) {
+            let _ = orders.recv_timeout(Duration::from_nanos(left).min(LOOK));
         }
     }
 

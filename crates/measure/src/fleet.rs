@@ -14,7 +14,7 @@ pub struct Fleet {
     /// Those whose measurements are in the figures.
     #[metric("hosts in the figures", Higher)]
     pub measured_count: u64,
-    /// From the first host's first operation to the last host's.
+    /// From the first host's begin to the last host's.
     #[metric("start spread of the hosts")]
     pub start_skew_ms: Figure,
     /// The latest start after the instant agreed on.
@@ -59,7 +59,7 @@ pub struct FleetHost {
     /// 99th percentile of its operations.
     #[column("p99 us", 1)]
     pub op_us_p99: Figure,
-    /// Its first operation after the instant agreed on.
+    /// Its last driver thread past the gate, after the instant agreed on.
     #[column("start ms", 3)]
     pub start_ms: Figure,
     /// How far its wall clock is ahead of the controller's.

@@ -83,7 +83,20 @@ impl ActivityStep {
         self.span_ns += next.span_ns;
         self.hole_ns += next.hole_ns;
         self.active_max = self.active_max.max(next.active_max);
-        for &(key, samples, ns) in &next.cells {
+        self.count(next);
+    }
+
+    /// Adds the same step of other sessions; the most active are those of both, since they may have been so together.
+    fn join(&mut self, other: &Self) {
+        self.ticks = self.ticks.max(other.ticks);
+        self.span_ns = self.span_ns.max(other.span_ns);
+        self.hole_ns = self.hole_ns.max(other.hole_ns);
+        self.active_max += other.active_max;
+        self.count(other);
+    }
+
+    fn count(&mut self, more: &Self) {
+        for &(key, samples, ns) in &more.cells {
             match self.cells.binary_search_by_key(&key, |cell| cell.0) {
                 Ok(at) => {
                     self.cells[at].1 += samples;
@@ -124,6 +137,35 @@ impl ActivityHistory {
         }
     }
 
+    /// Adds what sessions of another host did at the same time: ticks of one instant, rounded to their distance, are one.
+    pub fn merge(&mut self, other: &Self) {
+        self.interval_ns = self.interval_ns.max(other.interval_ns);
+        let keys: Vec<u32> = other.keys.iter().map(|key| self.key(key)).collect();
+        let distance = self.interval_ns.max(1);
+        let tick = |step: &ActivityStep| (step.at_ns + distance / 2) / distance;
+        for step in &other.steps {
+            let mut step = step.clone();
+            step.cells.iter_mut().for_each(|cell| cell.0 = keys.get(cell.0 as usize).copied().unwrap_or(cell.0));
+            step.cells.sort_unstable();
+            match self.steps.binary_search_by_key(&tick(&step), tick) {
+                Ok(at) => self.steps[at].join(&step),
+                Err(at) => self.steps.insert(at, step),
+            }
+        }
+        for (schema, samples) in &other.schemas {
+            *self.schemas.entry(*schema).or_default() += samples;
+        }
+    }
+
+    /// The place of a key, which is new if it is not there.
+    fn key(&mut self, key: &ActivityKey) -> u32 {
+        let at = self.keys.iter().position(|known| known == key).unwrap_or_else(|| {
+            self.keys.push(key.clone());
+            self.keys.len() - 1
+        });
+        at as u32
+    }
+
     /// Merges the steps two by two.
     fn thin(&mut self) {
         let merged = self.steps.chunks(2).map(|pair| {
@@ -158,6 +200,24 @@ mod tests {
             active_max: cells.iter().map(|cell| cell.1).sum(),
             cells: cells.to_vec(),
         }
+    }
+
+    #[test]
+    fn hosts_that_were_looked_at_together_are_one_history() {
+        let key =
+            |op: &str| ActivityKey { state: SessionState::OnCpu, event: String::new(), class: None, op: op.to_owned() };
+        let history = |ops: &[&str], steps: &[ActivityStep]| ActivityHistory {
+            interval_ns: 100,
+            keys: ops.iter().map(|op| key(op)).collect(),
+            steps: steps.to_vec(),
+            schemas: BTreeMap::from([(1, 2)]),
+        };
+        let mut all = history(&["a", "b"], &[step(100, &[(0, 1, 10), (1, 1, 10)]), step(300, &[(0, 1, 10)])]);
+        all.merge(&history(&["b", "c"], &[step(104, &[(0, 2, 20), (1, 1, 10)]), step(201, &[(1, 3, 30)])]));
+        let expected =
+            [step(100, &[(0, 1, 10), (1, 3, 30), (2, 1, 10)]), step(201, &[(2, 3, 30)]), step(300, &[(0, 1, 10)])];
+        assert_eq!(all.steps, expected);
+        assert_eq!((all.keys.len(), all.schemas[&1]), (3, 4));
     }
 
     #[test]

@@ -359,6 +359,8 @@ pub struct DiskReading {
     pub flush_ns: u64,
     /// Time discarding (TRIM), ns: [`DiskReading::weighted_ns`] counts it too.
     pub discard_ns: u64,
+    /// Devices of this name that are merged into the reading, one a host; 0 is one as well.
+    pub devices: u64,
 }
 
 /// Cumulative readings of one network interface.
@@ -554,6 +556,9 @@ pub struct RunData {
     /// Commands, scripts and changes of the platform, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub timeline: Vec<TimelineEvent>,
+    /// How long after the gate's instant the last driver thread began, ns.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub began_ns: Option<u64>,
     /// Per session, whole run.
     pub per_session: Vec<SessionReading>,
     /// ns per operation of the null engine through the same loop: the harness floor.

@@ -217,6 +217,7 @@ fn disks() -> impl Strategy<Value = Vec<DiskReading>> {
             flushes: n[10],
             flush_ns: n[11],
             discard_ns: n[12],
+            devices: 1,
         };
         rows.into_iter().map(row).collect()
     })

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// A gate farther away is slept for, up to so much before it: many hosts of a fleet may be one machine, whose CPUs the spinning
 /// threads of each would take from the others.
 const SPIN_NS_MAX: Ns = 5_000_000;
-const SPIN_NS: Ns = 60_000;
+const SPIN_NS: Ns = 30_000;
 /// Texts of failed operations kept for the report.
 const ERROR_TEXTS_MAX: usize = 10;
 
@@ -92,6 +92,7 @@ pub(crate) struct Control {
     epoch: AtomicU64,
     mark_at: AtomicU64,
     stop_at: AtomicU64,
+    began: AtomicU64,
     abandon: AtomicBool,
     gate: Mutex<Gate>,
     gate_moved: Condvar,
@@ -117,6 +118,7 @@ impl Control {
             epoch: AtomicU64::new(0),
             mark_at: AtomicU64::new(u64::MAX),
             stop_at: AtomicU64::new(u64::MAX),
+            began: AtomicU64::new(0),
             abandon: AtomicBool::new(false),
             gate: Mutex::new(Gate::Shut),
             gate_moved: Condvar::new(),
@@ -168,6 +170,7 @@ impl Control {
         while self.clock.now_ns() < at && !self.clock.is_simulated() {
             std::hint::spin_loop();
         }
+        self.began.fetch_max(self.clock.now_ns().saturating_sub(at), Ordering::Relaxed);
         Some(at)
     }
 
@@ -231,6 +234,11 @@ impl Control {
     }
 
     // Stopping.
+
+    /// How long after the gate's instant the last thread passed it, ns.
+    pub(crate) fn began_ns(&self) -> Ns {
+        self.began.load(Ordering::Relaxed)
+    }
 
     /// No operation starts at or after `at`; never later than asked before.
     pub(crate) fn stop_at(&self, at: Ns) {

@@ -550,6 +550,7 @@ impl Judge<'_> {
         data.begin = marks.begin;
         data.end = marks.end;
         data.series = marks.series;
+        data.began_ns = Some(self.control.began_ns());
         data.per_session = drained.sessions;
         data.activity = seen.activity;
         data.timeline = seen.events;

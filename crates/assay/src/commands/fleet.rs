@@ -10,6 +10,7 @@ use assay_control::fleet::agent::{self, Options, Share};
 use assay_control::fleet::bus::Address;
 use assay_control::fleet::controller::{self, Asked, Gathered, Watcher};
 use assay_control::fleet::manifest::{Envelope, manifest};
+use assay_control::fleet::merge::Piece;
 use assay_control::fleet::message::Hello;
 use assay_control::fleet::record::{FleetRun, of};
 use assay_control::fleet::{FleetError, message, server};
@@ -289,7 +290,10 @@ fn leave(args: &FleetRunArgs, gathered: &Gathered, stop: &Stop) -> Result<Code, 
     let mut series = SeriesBuilder::default();
     let max_skew = args.max_skew.as_deref().map(|text| duration("--max-skew", text)).transpose()?;
     let max_skew_ns = max_skew.map(|skew| skew.as_nanos() as Ns);
-    let FleetRun { data, fleet, is_partial } = of(gathered, max_skew_ns, &mut |from, to| series.push(from, to));
+    let FleetRun { data, fleet, is_partial } = of(gathered, max_skew_ns, &mut |piece| match piece {
+        Piece::Activity(activity) => series.activity(activity.clone()),
+        Piece::Step(from, to) => series.push(from, to),
+    });
     if fleet.measured_count == 0 {
         let lines = gathered.hosts.iter().map(|host| format!("{}: {}", host.hello.name, host.lost)).collect();
         return Err(Failure { code: Code::Unusable, lines });

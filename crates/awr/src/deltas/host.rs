@@ -1,5 +1,6 @@
 //! What the host did between two readings of `/proc`.
 
+use assay_measure::record::Figure;
 use assay_measure::snapshot::{DiskReading, HostReading};
 
 /// CPU time by column between two readings, ns; guest time is inside user and nice.
@@ -16,6 +17,11 @@ pub(crate) fn cpu_delta_ns(from: &HostReading, to: &HostReading) -> Option<[u64;
 /// All CPU time of a delta, ns: guest columns are left out, they are counted already.
 pub(crate) fn cpu_total_ns(moved: &[u64; 10]) -> u64 {
     moved[..8].iter().sum()
+}
+
+/// The share of a time in which a request was in flight, on average over the devices of several hosts, 0..100.
+pub(crate) fn busy_pct(disk: &DiskReading, time_ns: f64, otherwise: &str) -> Figure {
+    Figure::decimal(100.0 * disk.busy_ns as f64).per(time_ns * disk.devices.max(1) as f64, otherwise)
 }
 
 /// Devices that both readings know, as differences.
@@ -40,6 +46,7 @@ pub(crate) fn disk_deltas(from: &HostReading, to: &HostReading) -> Vec<DiskReadi
                 flushes: now.flushes.saturating_sub(then.flushes),
                 flush_ns: now.flush_ns.saturating_sub(then.flush_ns),
                 discard_ns: now.discard_ns.saturating_sub(then.discard_ns),
+                devices: now.devices,
             })
         })
         .collect()

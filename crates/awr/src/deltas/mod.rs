@@ -6,7 +6,7 @@ mod sampled;
 mod span;
 mod words;
 
-pub(crate) use host::{cpu_delta_ns, cpu_total_ns, disk_deltas};
+pub(crate) use host::{busy_pct, cpu_delta_ns, cpu_total_ns, disk_deltas};
 pub(crate) use rises::Rises;
 pub(crate) use sampled::{Sampled, sampled, sampled_of};
 pub(crate) use span::{

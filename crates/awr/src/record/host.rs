@@ -1,7 +1,7 @@
 //! The host during the window, from the readings of `/proc` at both ends.
 
 use crate::deltas::{
-    CPU_COLUMNS, Deltas, NO_SOURCE, NO_WINDOW, cpu_delta_ns, cpu_total_ns, delta, disk_deltas, micros,
+    CPU_COLUMNS, Deltas, NO_SOURCE, NO_WINDOW, busy_pct, cpu_delta_ns, cpu_total_ns, delta, disk_deltas, micros,
 };
 use assay_measure::record::{DiskRow, Figure, GaugeRow, NetRow, OsInfo, ProcessInfo, PsiRow};
 use assay_measure::snapshot::HostReading;
@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 pub(crate) fn os(deltas: &Deltas<'_>) -> OsInfo {
     let (from, to) = (&deltas.data.begin.host, &deltas.data.end.host);
-    let elapsed_s = deltas.window.elapsed_s;
+    // Hosts that are merged stall side by side.
+    let hosts_s = deltas.window.elapsed_s * to.hosts.max(1) as f64;
     let moved = cpu_delta_ns(from, to);
     OsInfo {
         cpus_count: to.cpus.map_or_else(Figure::default, Figure::Count),
@@ -23,7 +24,7 @@ pub(crate) fn os(deltas: &Deltas<'_>) -> OsInfo {
         psi: moved_by_name(&from.psi_ns, &to.psi_ns)
             .into_iter()
             .map(|(name, ns)| {
-                let row = PsiRow { total_us: ns.scaled(1e-3), share_pct: ns.scaled(1e-7).per(elapsed_s, NO_WINDOW) };
+                let row = PsiRow { total_us: ns.scaled(1e-3), share_pct: ns.scaled(1e-7).per(hosts_s, NO_WINDOW) };
                 (name, row)
             })
             .collect(),
@@ -101,7 +102,7 @@ fn disks(deltas: &Deltas<'_>) -> Vec<DiskRow> {
             write_us_avg: each_us(d.write_ns, d.writes),
             flushes_count: d.flushes,
             flush_us_avg: each_us(d.flush_ns, d.flushes),
-            busy_pct: Figure::decimal(100.0 * d.busy_ns as f64).per(elapsed_ns, NO_WINDOW),
+            busy_pct: busy_pct(&d, elapsed_ns, NO_WINDOW),
             queue_mean_count: Figure::decimal(d.weighted_ns as f64).per(elapsed_ns, NO_WINDOW),
             name: d.name,
         })

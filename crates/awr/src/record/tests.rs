@@ -409,3 +409,17 @@ fn warnings_name_the_way_out_of_the_target_that_ran() {
     assert!(server.contains("use fewer sessions"), "{server}");
     assert!(!server.contains("DRIVER_THREADS"), "{server}");
 }
+
+#[test]
+fn two_hosts_with_a_device_each_are_busy_as_one_of_them() {
+    let one = fixtures::run();
+    let mut both = one.clone();
+    for snapshot in [&mut both.gate, &mut both.begin, &mut both.end, &mut both.drained] {
+        let other = snapshot.clone();
+        snapshot.merge(&other);
+    }
+    let (one, both) = (build(&one), build(&both));
+    let busy = |record: &Record| (record.os.disk[0].busy_pct.clone(), record.os.psi["io_some"].share_pct.clone());
+    assert_eq!(busy(&both), busy(&one));
+    assert_eq!(both.os.disk[0].reads_count, 2 * one.os.disk[0].reads_count);
+}

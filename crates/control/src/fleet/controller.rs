@@ -28,11 +28,13 @@ const SETTLE: Duration = Duration::from_secs(1);
 pub const DEAD_MAN_LEAST: Duration = Duration::from_secs(5);
 /// See above.
 pub const LOST_LEAST: Duration = Duration::from_secs(3);
+/// Hosts that a line names.
+const NAMED: usize = 8;
 /// The exit code of a process whose settings are wrong.
 const USAGE: i32 = 2;
 /// From the order to the start, and more for each host.
-const MARGIN: Duration = Duration::from_millis(300);
-const MARGIN_OF_HOST: Duration = Duration::from_millis(2);
+const MARGIN: Duration = Duration::from_millis(500);
+const MARGIN_OF_HOST: Duration = Duration::from_millis(5);
 
 /// What is to run, and how patient the controller is.
 #[derive(Clone, Debug)]
@@ -363,7 +365,9 @@ impl<'a> Watch<'a> {
     /// From the order to get ready to the start.
     async fn begin(&mut self, asked: &Asked, stop: &Stop) -> Result<(), FleetError> {
         let names: Vec<&str> = self.hosts.iter().map(|host| host.result.hello.name.as_str()).collect();
-        self.watcher.say(&format!("{} hosts: {}", names.len(), names.join(", ")));
+        let more = if names.len() > NAMED { ", ..." } else { "" };
+        let named = names[..names.len().min(NAMED)].join(", ");
+        self.watcher.say(&format!("{} hosts: {named}{more}", names.len()));
         let hash = self.plan.spec.hash();
         let dead_man_s = asked.dead_man.as_secs();
         let request = Request::Prepare { spec: self.plan.spec.clone(), hash: hash.clone(), dead_man_s };
@@ -392,8 +396,10 @@ impl<'a> Watch<'a> {
     }
 
     async fn start(&mut self) {
+        // Every host must have heard of the start before it comes: those that answered slowest say how long that may take.
+        let slowest = self.hosts.iter().filter_map(|host| host.result.control.max_ns()).max().unwrap_or(0);
         let margin = MARGIN + MARGIN_OF_HOST * self.hosts.len() as u32;
-        let start_ns = mono_ns() + margin.as_nanos() as u64;
+        let start_ns = mono_ns() + (margin.as_nanos() as u64).max(4 * slowest);
         let run = self.plan.spec.run.clone();
         let answers =
             self.ask_all(|host| Request::Start { run: run.clone(), at_ns: host.offset.to_host(start_ns) }).await;

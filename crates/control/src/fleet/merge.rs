@@ -4,6 +4,7 @@
 //! Only what all of them measured counts: where one ended early, the window ends with the last second that all have.
 
 use assay_measure::clock::{NS_PER_S, Ns};
+use assay_measure::history::ActivityHistory;
 use assay_measure::series::{SeriesEntry, SeriesReader};
 use assay_measure::snapshot::{Fact, Mark, RunData, Snapshot, Verdict};
 
@@ -23,25 +24,39 @@ pub struct HostPart<'a> {
     pub series: Option<&'a [u8]>,
 }
 
+/// What a series is made of.
+#[derive(Debug)]
+pub enum Piece<'a> {
+    /// What all sessions did; before the snapshots.
+    Activity(&'a ActivityHistory),
+    /// Two neighbouring snapshots.
+    Step(&'a Snapshot, &'a Snapshot),
+}
+
 /// How far two instants of a window may be apart.
 #[must_use]
 pub fn tolerance_ns(window_ns: Ns) -> Ns {
     SAME_NS.max(window_ns / 100)
 }
 
-/// The run of all hosts. `step` is called with each pair of neighbouring snapshots of it, in order.
+/// The run of all hosts. `take` is called with each piece of its series, in order.
 ///
 /// Nothing for no host.
 #[must_use]
-pub fn merged(hosts: &[HostPart<'_>], step: &mut dyn FnMut(&Snapshot, &Snapshot)) -> RunData {
+pub fn merged(hosts: &[HostPart<'_>], take: &mut dyn FnMut(Piece<'_>)) -> RunData {
     let Some(first) = hosts.first().map(|host| host.data) else {
         return RunData::default();
     };
     let all = |of: fn(&RunData) -> &Snapshot| sum(hosts.iter().map(|host| of(host.data)));
     let gate = all(|data| &data.gate);
+    let mut activity: Option<ActivityHistory> = None;
+    for of_host in hosts.iter().filter_map(|host| host.data.activity.as_ref()) {
+        activity.get_or_insert_default().merge(of_host);
+    }
+    activity.iter().for_each(|activity| take(Piece::Activity(activity)));
     let mut last = gate.clone();
     let common = steps(hosts, |now| {
-        step(&last, &now);
+        take(Piece::Step(&last, &now));
         last = now;
     });
     let mut warnings = remarks(hosts);
@@ -66,7 +81,7 @@ pub fn merged(hosts: &[HostPart<'_>], step: &mut dyn FnMut(&Snapshot, &Snapshot)
                         .to_owned(),
                 );
             }
-            step(&last, &end);
+            take(Piece::Step(&last, &end));
             end
         }
     };
@@ -81,7 +96,7 @@ pub fn merged(hosts: &[HostPart<'_>], step: &mut dyn FnMut(&Snapshot, &Snapshot)
         gate,
         end,
         series: Vec::new(),
-        activity: None,
+        activity,
         timeline: Vec::new(),
         per_session: hosts.iter().flat_map(|host| host.data.per_session.iter().cloned()).collect(),
         floor_ns_per_op: largest(hosts, |data| data.floor_ns_per_op),
@@ -268,6 +283,13 @@ mod tests {
         (data, lines)
     }
 
+    fn instants(piece: &Piece<'_>) -> Option<(u64, u64)> {
+        match piece {
+            Piece::Step(from, to) => Some((from.at_ns, to.at_ns)),
+            Piece::Activity(_) => None,
+        }
+    }
+
     fn parts(hosts: &[(RunData, Vec<u8>)]) -> Vec<HostPart<'_>> {
         hosts.iter().map(|(data, series)| HostPart { name: "h", data, series: Some(series) }).collect()
     }
@@ -279,7 +301,7 @@ mod tests {
             hosts in prop::collection::vec(prop::collection::vec(1_u64..4_000_000_000, 20..200), 1..6),
         ) {
             let runs: Vec<_> = hosts.iter().map(|times| host(std::slice::from_ref(times))).collect();
-            let data = merged(&parts(&runs), &mut |_, _| {});
+            let data = merged(&parts(&runs), &mut |_| {});
             let mut all: Vec<u64> = hosts.concat();
             all.sort_unstable();
             let service = data.end.driver.service();
@@ -298,7 +320,7 @@ mod tests {
         fn only_the_window_common_to_all_counts(lengths in prop::collection::vec(1_usize..9, 1..5)) {
             let runs: Vec<_> = lengths.iter().map(|&seconds| host(&vec![vec![1000; 3]; seconds])).collect();
             let mut steps = Vec::new();
-            let data = merged(&parts(&runs), &mut |from, to| steps.push((from.at_ns, to.at_ns)));
+            let data = merged(&parts(&runs), &mut |piece| steps.extend(instants(&piece)));
             let common = *lengths.iter().min().expect("one") as u64;
             prop_assert_eq!(data.end.at_ns, common * NS_PER_S);
             prop_assert_eq!(data.end.driver.ops_ended(), common * 3 * lengths.len() as u64);
@@ -318,7 +340,7 @@ mod tests {
         let slept = (data, (slept.join("\n") + "\n").into_bytes());
         let hosts = [whole, slept];
         let mut ends = Vec::new();
-        let _ = merged(&parts(&hosts), &mut |_, to| ends.push(to.at_ns / NS_PER_S));
+        let _ = merged(&parts(&hosts), &mut |piece| ends.extend(instants(&piece).map(|(_, to)| to / NS_PER_S)));
         assert_eq!(ends, [1, 3]);
     }
 
@@ -328,7 +350,7 @@ mod tests {
         let a = RunData { host: fact("6.1"), warnings: vec!["w".to_owned()], ..RunData::default() };
         let b = RunData { host: fact("6.2"), verdict: Verdict::Incomplete("stopped".to_owned()), ..RunData::default() };
         let hosts = [HostPart { name: "a", data: &a, series: None }, HostPart { name: "b", data: &b, series: None }];
-        let data = merged(&hosts, &mut |_, _| {});
+        let data = merged(&hosts, &mut |_| {});
         assert_eq!(data.host, [Fact::new("kernel", "6.1 (a), 6.2 (b)"), Fact::new("cpus", "2")]);
         assert_eq!(data.verdict, Verdict::Incomplete("b: stopped".to_owned()));
         assert_eq!(data.warnings, ["a: w"]);

@@ -1,12 +1,12 @@
 //! What the record of a fleet's run says of its hosts.
 
 use super::controller::{Gathered, HostResult};
-use super::merge::{HostPart, merged, tolerance_ns};
+use super::merge::{HostPart, Piece, merged, tolerance_ns};
 use assay_measure::clock::Ns;
 use assay_measure::fleet::{Fleet, FleetHost};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::Figure;
-use assay_measure::snapshot::{RunData, Snapshot, Verdict};
+use assay_measure::snapshot::{RunData, Verdict};
 
 const MS: f64 = 1e6;
 const S: f64 = 1e9;
@@ -24,10 +24,10 @@ pub struct FleetRun {
     pub is_partial: bool,
 }
 
-/// Adds what the hosts measured; `step` is called with each pair of neighbouring snapshots. Starts may be `max_skew_ns` apart;
+/// Adds what the hosts measured; `take` is called with each piece of the series. Starts may be `max_skew_ns` apart;
 /// without a word on it 10 ms, or a hundredth of the window.
 #[must_use]
-pub fn of(gathered: &Gathered, max_skew_ns: Option<Ns>, step: &mut dyn FnMut(&Snapshot, &Snapshot)) -> FleetRun {
+pub fn of(gathered: &Gathered, max_skew_ns: Option<Ns>, take: &mut dyn FnMut(Piece<'_>)) -> FleetRun {
     let measured: Vec<&HostResult> = gathered.hosts.iter().filter(|host| host.data.is_some()).collect();
     let parts: Vec<HostPart<'_>> = measured
         .iter()
@@ -36,7 +36,7 @@ pub fn of(gathered: &Gathered, max_skew_ns: Option<Ns>, step: &mut dyn FnMut(&Sn
             Some(HostPart { name: &host.hello.name, data, series: host.series.as_deref() })
         })
         .collect();
-    let mut data = merged(&parts, step);
+    let mut data = merged(&parts, take);
     data.run_id.clone_from(&gathered.plan.spec.run);
     data.seed = gathered.plan.spec.seed;
     let fleet = fleet(gathered, &measured);
@@ -92,9 +92,9 @@ struct Instants {
 fn instants(host: &HostResult, start_ns: u64) -> Option<Instants> {
     let data = host.data.as_ref()?;
     let gate_s = (host.gate_ns? as f64 - start_ns as f64) / S;
-    let first = data.per_session.iter().filter_map(|session| session.first_op_ns).min()?;
+    let began_ns = data.began_ns?;
     let after = |ns: u64| gate_s + ns as f64 / S;
-    Some(Instants { start_s: after(first), begin_s: after(data.begin.at_ns), end_s: after(data.end.at_ns) })
+    Some(Instants { start_s: after(began_ns), begin_s: after(data.begin.at_ns), end_s: after(data.end.at_ns) })
 }
 
 fn fleet(gathered: &Gathered, measured: &[&HostResult]) -> Fleet {
@@ -179,7 +179,7 @@ fn row(host: &HostResult, start_ns: u64, median: f64) -> FleetHost {
 mod tests {
     use super::*;
     use crate::fleet::message::Hello;
-    use assay_measure::snapshot::SessionReading;
+    use assay_measure::snapshot::Snapshot;
 
     fn host(name: &str, gate_ns: u64, data: Option<RunData>) -> HostResult {
         let hello = Hello { name: name.to_owned(), ..Hello::default() };
@@ -189,8 +189,7 @@ mod tests {
 
     fn data(end_s: u64) -> RunData {
         let end = Snapshot { at_ns: end_s * 1_000_000_000, ..Snapshot::default() };
-        let session = SessionReading { session: 1, first_op_ns: Some(0), ..SessionReading::default() };
-        RunData { sessions: 1, end: end.clone(), drained: end, per_session: vec![session], ..RunData::default() }
+        RunData { sessions: 1, end: end.clone(), drained: end, began_ns: Some(0), ..RunData::default() }
     }
 
     fn gathered(hosts: Vec<HostResult>) -> Gathered {
@@ -206,7 +205,7 @@ mod tests {
             host("b", 1_002_000_000, Some(data(5))),
             host("c", 1_000_000_000, None),
         ]);
-        let run = of(&all, None, &mut |_, _| {});
+        let run = of(&all, None, &mut |_| {});
         assert!(run.is_partial);
         let Verdict::Incomplete(reason) = &run.data.verdict else { panic!("{:?}", run.data.verdict) };
         assert_eq!(reason, "partial: 2 of 3 hosts (c: nothing heard for 10 s)");
@@ -223,7 +222,7 @@ mod tests {
     #[test]
     fn hosts_that_did_not_start_together_measured_no_run() {
         let all = gathered(vec![host("a", 1_000_000_000, Some(data(5))), host("b", 1_060_000_000, Some(data(5)))]);
-        let run = of(&all, None, &mut |_, _| {});
+        let run = of(&all, None, &mut |_| {});
         let Verdict::Invalid(reasons) = &run.data.verdict else { panic!("{:?}", run.data.verdict) };
         assert!(reasons[0].starts_with("the hosts did not start together: 60.0 ms apart, and 50 ms"), "{reasons:?}");
     }

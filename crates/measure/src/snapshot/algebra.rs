@@ -267,7 +267,7 @@ row! {
     DiskReading as |row| format!("disk {}", row.name);
     key name;
     sums reads read_merges read_bytes read_ns writes write_merges write_bytes write_ns busy_ns weighted_ns flushes flush_ns discard_ns;
-    gauges in_flight; least; reasons
+    gauges in_flight devices; least; reasons
 }
 row! {
     NetReading as |row| format!("net {}", row.name);

@@ -90,6 +90,7 @@ fn disk(line: &str) -> Option<DiskReading> {
         discard_ns: later(14).saturating_mul(NS_PER_MS),
         flushes: later(15),
         flush_ns: later(16).saturating_mul(NS_PER_MS),
+        devices: 1,
     })
 }
 

@@ -1,7 +1,7 @@
 //! The figures of one step, by name with unit last.
 
 use crate::deltas::{Span, counter, delta, micros};
-use crate::deltas::{cpu_delta_ns, cpu_total_ns, disk_deltas};
+use crate::deltas::{busy_pct, cpu_delta_ns, cpu_total_ns, disk_deltas};
 use crate::record::slug;
 use assay_measure::counter_catalog::{self, Stat};
 use assay_measure::histogram::Histogram;
@@ -188,16 +188,16 @@ fn devices(span: &Span<'_>, row: &mut Row) {
         put(row, &format!("device_{way}_us_avg"), each);
     }
     put(row, "device_flushes_count_per_s", per_s(sum(|d| d.flushes)));
-    let busy = disks.iter().map(|disk| disk.busy_ns).max().unwrap_or(0);
-    let share = Figure::decimal(busy as f64 * 1e-7).per(span.elapsed_s, NO_TIME);
-    put(row, "device_busy_pct", share);
+    if let Some(busiest) = disks.iter().max_by_key(|disk| disk.busy_ns / disk.devices.max(1)) {
+        put(row, "device_busy_pct", busy_pct(busiest, span.elapsed_s * 1e9, NO_TIME));
+    }
 }
 
 /// Share of the step in which some task, or all of them, waited for a resource.
 fn pressure(span: &Span<'_>, row: &mut Row) {
     for (name, now) in &span.to.host.psi_ns {
         let stalled = delta(span.from.host.psi_ns.get(name).copied(), Some(*now));
-        let share = stalled.scaled(1e-7).per(span.elapsed_s, NO_TIME);
+        let share = stalled.scaled(1e-7).per(span.elapsed_s * span.to.host.hosts.max(1) as f64, NO_TIME);
         put(row, &format!("psi_{name}_pct"), share);
     }
 }
