@@ -25,7 +25,7 @@ while [ -r /proc/$controller/stat ]; do
 done
 wait $controller
 cat shot/record.json
-awk -v RS=, -F: '/"start_ms"/ { print $2 + 0 }' shot/record.json | sort -n >shot/starts.txt
+awk -v RS=, -F: '/"start_ms"/ { print $2 + 0 }' shot/record.json | sort -g >shot/starts.txt
 awk -v cpu="$cpu" -v seconds="$seconds" -v hosts="$hosts" '
     { at[NR] = $1 }
     END {
