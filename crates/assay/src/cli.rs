@@ -30,6 +30,7 @@ pub(crate) mod peers;
 mod platform;
 mod probe;
 mod runs;
+mod serve;
 
 pub(crate) use compare::CompareArgs;
 pub(crate) use fit::FitArgs;
@@ -40,6 +41,7 @@ pub(crate) use passport::{AcceptArgs, BoxArgs, PassportArgs};
 pub(crate) use platform::PlatformArgs;
 pub(crate) use probe::{ProbeArgs, ProbeCommand, USUAL_AT_MOST, with_two_dashes};
 pub(crate) use runs::{RunsArgs, RunsCommand, WhichArgs};
+pub(crate) use serve::ServeArgs;
 
 /// Assays the platform for a database.
 #[derive(Debug, Parser)]
@@ -171,6 +173,11 @@ pub(crate) enum Command {
     Cost(CostArgs),
     /// The runs kept in a directory
     Runs(RunsArgs),
+    /// Show the runs of a directory in a browser, those that go on too, until Ctrl-C
+    ///
+    /// It prints the URL with its token. Index, page of each run, comparison of two, course of a figure; record.json and metrics
+    /// (OpenMetrics) below each run, /metrics of the newest one.
+    Serve(ServeArgs),
     /// Effective configuration
     Config(ConfigArgs),
     /// Check on your own server what assay claims about its kind, in about fifteen minutes
@@ -288,6 +295,11 @@ pub(crate) struct RunOnlyArgs {
     /// The share of a figure that repeats are to show.
     #[arg(skip)]
     pub(crate) detect: Option<f64>,
+    /// Show the run in a browser while it goes on [default address: 127.0.0.1 and a free port]
+    ///
+    /// stderr has the URL with its token. The page ends with the run, whoever looks at it.
+    #[arg(long, value_name = "ADDR:PORT", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:0")]
+    pub(crate) live: Option<String>,
     /// Print the plan and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

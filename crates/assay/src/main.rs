@@ -19,6 +19,7 @@ mod fleet_part;
 mod follow;
 mod hooks;
 mod html;
+mod live;
 mod observer;
 mod perform;
 mod plan_text;

@@ -59,36 +59,90 @@ pub fn is_ours(series: impl BufRead) -> bool {
 /// It cannot be read, has no header of ours, or ends before the gate.
 pub fn recover(series: impl BufRead) -> Result<Recovered, Unrecovered> {
     let mut lines = Lines::new(series);
-    let header = lines.header()?;
-    let mut marks = Marks::default();
-    let mut data = header.run;
-    let mut reader = SeriesReader::default();
+    let mut run = Following::new(lines.header()?);
     while let Some(line) = lines.next()? {
-        if line.trim_ascii().is_empty() {
-            continue;
-        }
-        if bounds::are_broken(&line) {
-            data.warnings.extend(lines.damage(&bounds::WHY)?);
+        if let Err(damage) = run.take(&line) {
+            run.data.warnings.extend(lines.damage(&damage)?);
             break;
         }
-        match reader.line(&line) {
-            Ok(SeriesEntry::Snapshot(reading)) => marks.take(reading.mark, reading.snapshot),
-            Ok(SeriesEntry::Activity(part)) => {
-                marks.series.activity(part.clone());
-                data.activity.get_or_insert_default().append(part);
-            }
-            Ok(SeriesEntry::Event(event)) => timeline::note(&mut data.timeline, event),
-            Ok(SeriesEntry::Unknown) => {}
-            Err(error) => {
-                data.warnings.extend(lines.damage(&error)?);
-                break;
-            }
+    }
+    run.ended().ok_or_else(|| bad("no snapshot is complete: the run never passed its gate"))
+}
+
+/// A run as far as its series tells, line by line.
+pub struct Following {
+    data: RunData,
+    reader: SeriesReader,
+    marks: Marks,
+}
+
+impl Following {
+    /// The run of a header.
+    #[must_use]
+    pub fn new(header: Header) -> Self {
+        Self { data: header.run, reader: SeriesReader::default(), marks: Marks::default() }
+    }
+
+    /// The run of the first line of a series.
+    ///
+    /// # Errors
+    /// It is none of ours.
+    pub fn begin(line: &[u8]) -> Result<Self, Unrecovered> {
+        Lines::new(line).header().map(Self::new)
+    }
+
+    /// Takes the next line.
+    ///
+    /// # Errors
+    /// What is wrong with it; nothing after it can be taken.
+    pub fn take(&mut self, line: &[u8]) -> Result<(), String> {
+        if line.trim_ascii().is_empty() {
+            return Ok(());
         }
+        if bounds::are_broken(line) {
+            return Err(bounds::WHY.to_owned());
+        }
+        match self.reader.line(line).map_err(|error| error.to_string())? {
+            SeriesEntry::Snapshot(reading) => self.marks.take(reading.mark, reading.snapshot),
+            SeriesEntry::Activity(part) => {
+                self.marks.series.activity(part.clone());
+                self.data.activity.get_or_insert_default().append(part);
+            }
+            SeriesEntry::Event(event) => timeline::note(&mut self.data.timeline, event),
+            SeriesEntry::Unknown => {}
+        }
+        Ok(())
     }
-    if !marks.place(&mut data) {
-        return Err(bad("no snapshot is complete: the run never passed its gate"));
+
+    /// The last snapshot.
+    #[must_use]
+    pub fn latest(&self) -> Option<&Snapshot> {
+        self.marks.last.as_ref()
     }
-    Ok(Recovered { data, series: marks.series })
+
+    /// The run up to now, and what it did after `since`, a snapshot of it; `None` before the gate.
+    #[must_use]
+    pub fn so_far(&self, since: &Snapshot) -> Option<(Recovered, RunData)> {
+        let gate = self.marks.gate.as_ref()?;
+        let last = self.marks.last.as_ref()?;
+        let begin = self.marks.begin.as_ref();
+        let phase = if begin.is_none() { "the warm-up goes on" } else { "the run goes on" };
+        let known = RunData {
+            verdict: Verdict::Incomplete(format!("{phase}, at second {}", last.at_ns / NS_PER_S)),
+            end: self.marks.end.as_ref().unwrap_or(last).clone(),
+            drained: last.clone(),
+            gate: gate.clone(),
+            ..self.data.clone()
+        };
+        let recent = RunData { begin: since.clone(), end: last.clone(), ..known.clone() };
+        let whole = RunData { begin: begin.unwrap_or(gate).clone(), ..known };
+        Some((Recovered { data: whole, series: self.marks.series.clone() }, recent))
+    }
+
+    /// The run, which has ended.
+    fn ended(mut self) -> Option<Recovered> {
+        self.marks.place(&mut self.data).then_some(Recovered { data: self.data, series: self.marks.series })
+    }
 }
 
 fn bad(what: impl Into<String>) -> Unrecovered {

@@ -1,7 +1,8 @@
-//! What reaches beyond one process: a fleet of hosts that run one test together.
+//! What reaches beyond one process: a fleet of hosts that run one test together, and pages for who watches or reads runs.
 //!
-//! The only crate with an asynchronous runtime. It measures nothing: each host's part is a run like any other, in a process of
+//! The only crate with an asynchronous runtime. It measures nothing: each part of a fleet is a run like any other, in a process of
 //! its own, whose snapshots are added here. Nothing here prints.
 #![forbid(unsafe_code)]
 
 pub mod fleet;
+pub mod serve;

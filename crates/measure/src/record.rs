@@ -60,6 +60,9 @@ pub struct Record {
     pub schema: String,
     /// The sort of test, by the name of its [`crate::kind::Kind`].
     pub kind: String,
+    /// `false` in the record of a run that goes on; absent in one that is kept.
+    #[serde(rename = "final", skip_serializing_if = "Option::is_none")]
+    pub is_final: Option<bool>,
     /// What ran and how it ended.
     pub run: RunInfo,
     /// The measured window and its denominators.

@@ -175,6 +175,64 @@
     });
   }
 
+  // A run that goes on: its figures each second, and the rest of the page when nobody reads in it.
+  function show(frame) {
+    document.getElementById("now").textContent = frame.now;
+    var tiles = frame.tiles.map(function (tile) {
+      var box = document.createElement("div"), name = document.createElement("dt"), value = document.createElement("dd");
+      var unit = document.createElement("span");
+      unit.className = "unit";
+      unit.textContent = tile.unit;
+      name.textContent = tile.name;
+      value.append(tile.value + " ", unit);
+      box.append(name, value);
+      return box;
+    });
+    var list = document.querySelector("#live dl");
+    list.replaceChildren.apply(list, tiles);
+  }
+
+  function isRead(main) {
+    return (main !== document.activeElement && main.contains(document.activeElement)) || !window.getSelection().isCollapsed;
+  }
+
+  function renew(text, isLast) {
+    var next = new DOMParser().parseFromString(text, "text/html");
+    var old = document.getElementById("main"), main = next.getElementById("main");
+    if (!main || (!isLast && isRead(old))) { return; }
+    main = document.adoptNode(main);
+    var open = {};
+    function said(d) { return d.querySelector("summary").textContent; }
+    Array.prototype.forEach.call(old.querySelectorAll("details"), function (d) { open[said(d)] = d.open; });
+    Array.prototype.forEach.call(main.querySelectorAll("details"), function (d) { if (said(d) in open) { d.open = open[said(d)]; } });
+    figures = Array.prototype.slice.call(main.querySelectorAll("figure.chart"));
+    figures.forEach(function (f) {
+      var before = document.getElementById(f.id), plot = before && before.querySelector(".plot");
+      if (plot) { f.querySelector(".plot").replaceWith(plot); }
+    });
+    document.querySelector("nav ul").replaceWith(document.adoptNode(next.querySelector("nav ul")));
+    old.replaceWith(main);
+    if (window.Plotly) { drawAll(); }
+  }
+
+  function watch() {
+    var source = new EventSource(location.pathname + "/events"), asked = 0;
+    source.onmessage = function (event) {
+      var frame = JSON.parse(event.data);
+      show(frame);
+      if (frame.final) {
+        source.close();
+        root.setAttribute("data-final", "true");
+        renew(frame.page, true);
+      } else if (Date.now() - asked > 4000 && !document.hidden) {
+        asked = Date.now();
+        fetch(location.pathname).then(function (page) { return page.ok ? page.text() : ""; })
+          .then(function (text) { renew(text, false); }, function () {});
+      }
+    };
+    source.onerror = function () { document.getElementById("now").textContent = "no connection to assay; trying again"; };
+  }
+
   function begin() {
     if (window.Plotly) { drawAll(); return; }
     document.getElementById("no-script").hidden = false;
@@ -183,6 +241,7 @@
   }
 
   label();
+  if (document.getElementById("live")) { watch(); }
   var packed = document.getElementById("packed");
   if (!figures.length) {
     root.setAttribute("data-ready", "true");

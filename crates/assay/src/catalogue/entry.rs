@@ -29,9 +29,9 @@ pub(super) struct Stamp {
 }
 
 /// A directory of ours.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Found {
-    pub(super) name: String,
+    pub(crate) name: String,
     pub(super) stamp: Stamp,
     pub(crate) path: PathBuf,
 }

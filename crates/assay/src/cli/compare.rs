@@ -4,7 +4,7 @@ use super::format::{self, ANSWER, FULL, HTML, JSON};
 use clap::Args;
 use std::path::PathBuf;
 
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct CompareArgs {
     /// Two or more groups, the first is the baseline: a run directory, record.json, id, `last`, a directory
     /// of repeats, or a comma-separated list of these as one group

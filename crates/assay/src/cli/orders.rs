@@ -108,6 +108,9 @@ pub(crate) struct OrdersRunArgs {
     /// Number of identical runs, one after the other
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     repeat: u64,
+    /// Show the run in a browser while it goes on [default address: 127.0.0.1 and a free port]
+    #[arg(long, value_name = "ADDR:PORT", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:0")]
+    live: Option<String>,
     /// Print the plan and touch nothing
     #[arg(long)]
     dry_run: bool,
@@ -124,6 +127,7 @@ impl From<OrdersRunArgs> for RunArgs {
                 at: args.at,
                 repeat: args.repeat,
                 detect: None,
+                live: args.live,
                 dry_run: args.dry_run,
             },
         }

@@ -96,7 +96,7 @@ pub(crate) enum RunsCommand {
 }
 
 /// Which runs to select; a run must match all criteria.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct WhichArgs {
     /// Directory of run directories
     #[arg(long, value_name = "DIR", default_value = "assay-runs")]

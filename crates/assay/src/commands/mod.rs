@@ -23,6 +23,7 @@ mod rounds;
 mod run;
 mod runs;
 mod selftest;
+mod serve;
 mod sweep;
 mod temp_server;
 #[cfg(test)]
@@ -63,6 +64,7 @@ pub(crate) fn execute(cli: Cli) -> Result<Code, Failure> {
             RunsCommand::Show { run, dir, format: Some(format) } => report::report(&ReportArgs::of(run, dir, format)),
             command => runs::runs(&command),
         },
+        Command::Serve(args) => serve::serve(&args),
         Command::Config(args) => config::config(&args.command),
         Command::Selftest(args) => selftest::selftest(&args),
         Command::TempServer(args) => temp_server::hold(args),

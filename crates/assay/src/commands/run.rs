@@ -24,6 +24,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     configured.commands = hooks::planned(&args.more.at)?;
     hooks::script(&configured)?;
     configure::draw_seed(&mut configured.settings);
+    if args.more.repeat > 1 && args.more.live.is_some() {
+        return Err(Failure::usage("--live shows one run: leave out --repeat, or show all of them by `assay serve`"));
+    }
     if args.more.repeat > 1 {
         super::repeat::refuse(&configured, args.more.format)?;
     }
@@ -33,6 +36,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
         rundir::refuse_used(&place)?;
     }
     let stop = Stop::of_process();
+    // A port that cannot be had ends the command before anything is loaded.
+    let live = args.more.live.as_ref().filter(|_| !args.more.dry_run);
+    let live = live.map(|listen| super::serve::live(listen, &place)).transpose()?;
     let (data, plan) = if let Some(data) = perform::data_set(&configured)? {
         let plan = perform::plan(&mut configured, &data)?;
         hooks::check(&configured.commands, &plan)?;
@@ -65,7 +71,11 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     }
     let kept = place.clone();
     let mut deliver = |record: &Record| answer::product(record, args.more.format, &kept);
-    perform::perform(&configured, &plan, &stop, id, place, &mut deliver)
+    let ended = perform::perform(&configured, &plan, &stop, id, place, &mut deliver);
+    if let Some(server) = live {
+        server.end();
+    }
+    ended
 }
 
 fn dry_run(

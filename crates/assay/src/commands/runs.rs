@@ -1,9 +1,9 @@
 //! `runs`: the runs kept in a directory.
 
-mod index;
+pub(super) mod index;
 mod list;
 mod tag;
-mod trend;
+pub(super) mod trend;
 
 use crate::catalogue::{self, Catalogue};
 use crate::cli::RunsCommand;

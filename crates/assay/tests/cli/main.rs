@@ -50,6 +50,7 @@ mod redo_demand;
 mod redo_standbys;
 mod reference;
 mod runs;
+mod serve;
 mod shapes;
 mod sweep;
 mod sync;

@@ -2,7 +2,7 @@
 
 use super::from_sections::{Block, Shown};
 use super::page::Page;
-use super::script::{Assets, SHARED};
+use super::script::Assets;
 use super::spark;
 use super::table::{Cell, Table};
 use crate::answer::{self, Class, Context};
@@ -71,7 +71,7 @@ impl Listed {
 
 /// The page of these runs, oldest first; `comparisons` are pages beside them, by link and name.
 #[must_use]
-pub fn index(title: &str, runs: &[Listed], comparisons: &[(String, String)]) -> String {
+pub fn index(title: &str, runs: &[Listed], comparisons: &[(String, String)], assets: &Assets) -> String {
     let columns =
         ["Started (UTC)", "Main figure", "Course", "p99", "Steady", "Trust", "Kind", "Label", "Place", "Verdict"];
     let rows = runs.iter().enumerate().rev();
@@ -84,7 +84,10 @@ pub fn index(title: &str, runs: &[Listed], comparisons: &[(String, String)]) -> 
         let table = Table::new("Pages beside the runs", &["Page"]).with(rows, "");
         sections.push(section("comparisons", "Comparisons and trends", table));
     }
+    let choice =
+        |run: &Listed| Some((run.page.clone()?, format!("{} {} {} {}", run.started, run.label, run.place, run.figure)));
     let page = Page {
+        choices: if *assets == Assets::Served { runs.iter().rev().filter_map(choice).collect() } else { Vec::new() },
         title: title.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         sections,
@@ -92,7 +95,7 @@ pub fn index(title: &str, runs: &[Listed], comparisons: &[(String, String)]) -> 
         ..Page::default()
     };
     // Nothing is plotted here, so there is no script to embed.
-    page.render(&Assets::Shared(SHARED.to_owned()))
+    page.render(assets)
 }
 
 fn section(id: &str, title: &str, table: Table) -> Shown {

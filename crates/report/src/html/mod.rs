@@ -10,6 +10,7 @@ mod draw;
 mod facts;
 mod from_sections;
 mod index;
+mod live;
 mod page;
 mod picture;
 mod repeats;
@@ -17,13 +18,15 @@ mod sample;
 mod script;
 mod spark;
 mod table;
+mod tile;
 mod trend;
 
 pub use comparison::comparison;
 pub use cost::cost;
 pub use index::{Listed, index};
+pub use live::{Live, LiveTile, live};
 pub use repeats::repeats;
-pub use script::{Assets, SHARED, script};
+pub use script::{Assets, BEHAVIOUR, SHARED, behaviour, script};
 pub use trend::trend;
 
 use crate::answer::Context;
@@ -33,11 +36,15 @@ use assay_measure::record::Record;
 /// The page of a record of any kind: its charts, and the sections of its text.
 #[must_use]
 pub fn page(record: &Record, context: &Context, assets: &Assets) -> String {
+    page_of(record, context).render(assets)
+}
+
+fn page_of(record: &Record, context: &Context) -> page::Page {
     let mut views = Vec::new();
     kinds::of(record).charts(record, &mut |drawn| views.push(page::view(drawn)));
     let mut page = page::Page::of(record, context, views);
     page.sections = from_sections::of(&kinds::sections(record));
-    page.render(assets)
+    page
 }
 
 #[cfg(test)]

@@ -2,16 +2,18 @@
 
 use super::draw;
 use super::from_sections::{Block, Shown};
-use super::script::{self, Assets, SHARED};
-use super::spark::{self, Spark};
+use super::live::Live;
+use super::script::{self, Assets, BEHAVIOUR, SHARED};
+use super::spark;
 use super::table::{Table, behind};
+use super::tile::{Tile, tile};
 use crate::answer::{self, Answer, Context, Said};
 use askama::Template;
 use assay_measure::chart::{Chart, Drawn, Stroke, Trace};
 use assay_measure::plain::plain;
+use assay_measure::record::Record;
 use assay_measure::record::metric::Group;
-use assay_measure::record::{Figure, Record};
-use assay_measure::units::{fixed, readable, significant, thousands};
+use assay_measure::units::significant;
 
 /// Everything a page shows, in the order it shows it.
 #[derive(Clone, Debug, Default)]
@@ -42,16 +44,12 @@ pub(crate) struct Page {
     pub(crate) packed: String,
     /// What that file is called.
     pub(crate) script_name: String,
-}
-
-/// A figure of the headline.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Tile {
-    pub(crate) name: String,
-    pub(crate) value: String,
-    pub(crate) unit: String,
-    /// Its course over the window; none where the record has no steps of it.
-    pub(crate) spark: Option<Spark>,
+    /// What the page's own script is called where a server sends it; in the page otherwise.
+    pub(crate) served: Option<&'static str>,
+    /// What is new each second of a run that goes on.
+    pub(crate) live: Option<Live>,
+    /// Runs of which a served page offers to compare two, by path and name.
+    pub(crate) choices: Vec<(String, String)>,
 }
 
 /// A chart ready for the page, or why there is none.
@@ -158,12 +156,13 @@ impl Page {
         match assets {
             Assets::Embedded => self.packed = script::packed(),
             Assets::Shared(path) => self.shared = Some(path.clone()),
+            Assets::Served => {
+                self.shared = Some(format!("/{SHARED}"));
+                self.served = Some(BEHAVIOUR);
+            }
         }
-        let shell = Shell {
-            page: &self,
-            style: include_str!("../../templates/style.css"),
-            behaviour: include_str!("../../templates/behaviour.js"),
-        };
+        let shell =
+            Shell { page: &self, style: include_str!("../../templates/style.css"), behaviour: script::behaviour() };
         let mut text = String::with_capacity(1 << 20);
         shell.render_into(&mut text).expect("writing to a string cannot fail and the template has no fallible filter");
         // What a record says turns no letters round.
@@ -232,44 +231,14 @@ fn range(trace: &Trace) -> String {
 }
 
 fn tiles(record: &Record) -> Vec<Tile> {
-    let mut tiles = Vec::new();
-    for metric in &record.metrics {
-        if metric.group != Group::Primary {
-            break;
-        }
-        // Some names say whose figure it is.
-        let scope = if metric.scope.is_empty() || metric.name.contains(&metric.scope) {
-            String::new()
-        } else {
-            format!("{}: ", metric.scope)
-        };
-        let unit = match metric.value.value() {
-            Some(value) => readable(value, &metric.unit),
-            None => (1.0, String::new()),
-        };
-        tiles.push(Tile {
-            name: format!("{scope}{}", metric.name),
-            value: match &metric.value {
-                Figure::Na(reason) => format!("n/a ({reason})"),
-                Figure::Count(count) if unit.0 == 1.0 => thousands(*count),
-                figure => headline(figure.value().unwrap_or_default() / unit.0),
-            },
-            unit: unit.1,
-            spark: spark::of(metric, &record.series),
-        });
-    }
-    tiles
-}
-
-/// Four digits, all whole digits kept.
-pub(crate) fn headline(value: f64) -> String {
-    if value.abs() >= 1000.0 || value == 0.0 { fixed(value, 0) } else { significant(value, 4) }
+    let primary = record.metrics.iter().take_while(|metric| metric.group == Group::Primary);
+    primary.map(|metric| Tile { spark: spark::of(metric, &record.series), ..tile(metric) }).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_measure::record::Metric;
+    use assay_measure::record::{Figure, Metric};
 
     #[test]
     fn a_rate_of_bits_stands_in_its_tile_as_people_say_it() {

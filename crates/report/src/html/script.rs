@@ -15,6 +15,17 @@ pub enum Assets {
     Embedded,
     /// From a file, by a path relative to the page; see [`script`] for what it holds.
     Shared(String),
+    /// From the server of the page, at its root; the page may then go on by itself, see [`behaviour`].
+    Served,
+}
+
+/// What a server calls the script of the page itself.
+pub const BEHAVIOUR: &str = "behaviour.js";
+
+/// The script of the page itself, which is in every page that is not served.
+#[must_use]
+pub fn behaviour() -> &'static str {
+    include_str!("../../templates/behaviour.js")
 }
 
 /// The script as `build.rs` cut it out of its library's sources and compressed it: 0.8 MB.

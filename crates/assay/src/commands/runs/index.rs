@@ -3,7 +3,7 @@
 use crate::catalogue::{Entry, path_of};
 use crate::rundir::{RECORD, REPORT_HTML};
 use crate::stored;
-use assay_report::html::{Listed, index};
+use assay_report::html::{Assets, Listed, SHARED, index};
 use assay_run::bounded;
 use std::fs;
 use std::io::Read as _;
@@ -20,20 +20,31 @@ pub(super) fn page(dir: &Path, entries: &[Entry], output: Option<&Path>) -> Stri
         Some(parent) => parent.to_path_buf(),
     };
     let link = |path: &Path| relative(&here, path);
-    let runs: Vec<Listed> = entries.iter().map(|run| listed(dir, run, &link)).collect();
-    let title = match dir.file_name().and_then(|name| name.to_str()) {
-        Some(name) => format!("Runs in {name}"),
-        None => "Runs".to_owned(),
-    };
-    index(&title, &runs, &beside(dir, output, &link))
+    let page = |run: &Entry| Some(path_of(dir, run).join(REPORT_HTML)).filter(|page| page.is_file());
+    let runs: Vec<Listed> = entries.iter().map(|run| listed(dir, run, page(run).map(|page| link(&page)))).collect();
+    let assets = Assets::Shared(SHARED.to_owned());
+    index(&title(dir), &runs, &beside(dir, output, &link), &assets)
 }
 
-fn listed(dir: &Path, run: &Entry, link: &dyn Fn(&Path) -> String) -> Listed {
+/// The page as a server shows it, which has pages of all runs.
+pub(crate) fn served(dir: &Path, entries: &[Entry]) -> String {
+    let page = |run: &Entry| format!("/run/{}", escaped(&run.name));
+    let runs: Vec<Listed> = entries.iter().map(|run| listed(dir, run, Some(page(run)))).collect();
+    index(&title(dir), &runs, &[], &Assets::Served)
+}
+
+fn title(dir: &Path) -> String {
+    match dir.file_name().and_then(|name| name.to_str()) {
+        Some(name) => format!("Runs in {name}"),
+        None => "Runs".to_owned(),
+    }
+}
+
+fn listed(dir: &Path, run: &Entry, page: Option<String>) -> Listed {
     let place = path_of(dir, run);
-    let page = place.join(REPORT_HTML);
     let listed = Listed {
         started: run.started.replace('T', " "),
-        page: page.is_file().then(|| link(&page)),
+        page,
         kind: run.kind.clone(),
         label: run.label.clone(),
         verdict: run.verdict.clone(),
@@ -78,7 +89,7 @@ fn relative(from: &Path, to: &Path) -> String {
 }
 
 /// A name in a link: what has a meaning there is written by its number.
-fn escaped(name: &str) -> String {
+pub(crate) fn escaped(name: &str) -> String {
     let byte = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
         other => format!("%{other:02X}"),

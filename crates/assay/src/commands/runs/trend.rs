@@ -28,7 +28,8 @@ fn of_one_target(runs: &[Entry], key: &str) -> Result<(), Failure> {
     )))
 }
 
-pub(super) fn trend(key: &str, which: &WhichArgs, format: &str) -> Result<Code, Failure> {
+/// The figure over the runs that have it.
+pub(crate) fn over_runs(key: &str, which: &WhichArgs) -> Result<Trend, Failure> {
     let catalogue = Catalogue::open(&which.dir)?;
     let (info, values) = catalogue.metric(key)?;
     let mut runs = chosen(&catalogue, which)?;
@@ -50,7 +51,11 @@ pub(super) fn trend(key: &str, which: &WhichArgs, format: &str) -> Result<Code, 
         })
     });
     let trend = Trend { points: point.collect(), key: info.key, name: info.name, unit: info.unit, better: info.better };
-    let trend = trend.with_usual();
+    Ok(trend.with_usual())
+}
+
+pub(super) fn trend(key: &str, which: &WhichArgs, format: &str) -> Result<Code, Failure> {
+    let trend = over_runs(key, which)?;
     if trend.points.is_empty() {
         ui::say(&format!("{}: no matching run has {key}", which.dir.display()));
     }

@@ -1,0 +1,187 @@
+//! A run that goes on, in this process or another, as the lines of its series tell: the stream that the terminal's line is made
+//! of too. Nothing is read while nobody looks, and what is made of it may take a twentieth of a CPU.
+
+use crate::rundir::SERIES;
+use assay_awr::recover::Following;
+use assay_measure::clock::Ns;
+use assay_measure::locked::locked;
+use assay_measure::record::Record;
+use assay_measure::snapshot::Snapshot;
+use assay_report::answer::Context;
+use assay_report::html;
+use assay_run::bounded;
+use rustix::time::{ClockId, clock_gettime};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+/// What the last seconds are, ns.
+const RECENT_NS: Ns = 10_000_000_000;
+/// What is made is kept for at least so long, and for so many times the CPU time that it took.
+const KEPT: Duration = Duration::from_millis(500);
+const KEPT_TIMES: u32 = 20;
+/// A longer line is none of ours, bytes.
+const LONGEST_LINE: u64 = 64 << 20;
+
+/// What is known of a run at a moment.
+pub(crate) struct Look {
+    /// Its record so far.
+    pub(crate) whole: Record,
+    /// The same of its last ten seconds.
+    pub(crate) recent: Record,
+}
+
+/// See the module.
+pub(crate) struct LiveRun {
+    series: PathBuf,
+    read: Mutex<Reading>,
+    page: Mutex<Sparingly<String>>,
+}
+
+impl LiveRun {
+    /// The run in a directory.
+    pub(crate) fn in_dir(dir: &std::path::Path) -> Self {
+        Self { series: dir.join(SERIES), read: Mutex::default(), page: Mutex::default() }
+    }
+
+    /// What is known now; `None` before the run begins, or if its series cannot be read.
+    pub(crate) fn look(&self) -> Option<Arc<Look>> {
+        let mut reading = locked(&self.read);
+        let reading = &mut *reading;
+        let (lines, looked) = (&mut reading.lines, &mut reading.looked);
+        looked.get(|| {
+            lines.catch_up(&self.series).ok()?;
+            let (whole, recent) = lines.run.as_ref()?.so_far(lines.recent.front()?)?;
+            let mut whole = crate::record::of(&whole.data, whole.series);
+            whole.is_final = Some(false);
+            Some(Arc::new(Look { whole, recent: assay_awr::record::build(&recent) }))
+        })
+    }
+
+    /// Its page.
+    pub(crate) fn page(&self) -> Option<String> {
+        let mut page = locked(&self.page);
+        page.get(|| self.look().map(|look| html::live(&look.whole, &look.recent, &Context::default())))
+    }
+}
+
+#[derive(Default)]
+struct Reading {
+    lines: Lines,
+    looked: Sparingly<Arc<Look>>,
+}
+
+/// The series, as far as it was read.
+#[derive(Default)]
+struct Lines {
+    file: Option<BufReader<File>>,
+    /// The beginning of a line that is being written.
+    part: Vec<u8>,
+    run: Option<Following>,
+    /// Snapshots of the last seconds: the first is the last one before them.
+    recent: VecDeque<Snapshot>,
+    /// Nothing after a line that is none of ours can be read.
+    is_damaged: bool,
+}
+
+impl Lines {
+    fn catch_up(&mut self, series: &std::path::Path) -> io::Result<()> {
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => BufReader::new(bounded::open(series, bounded::SERIES)?),
+        };
+        while !self.is_damaged {
+            let room = LONGEST_LINE.saturating_sub(self.part.len() as u64);
+            let read = file.by_ref().take(room).read_until(b'\n', &mut self.part)?;
+            if self.part.last() != Some(&b'\n') {
+                self.is_damaged = room == 0;
+                if read == 0 {
+                    break;
+                }
+                continue;
+            }
+            let line = std::mem::take(&mut self.part);
+            self.is_damaged = !self.take(&line);
+        }
+        self.file = Some(file);
+        Ok(())
+    }
+
+    /// Takes a line; false if it is none of ours.
+    fn take(&mut self, line: &[u8]) -> bool {
+        let Some(run) = &mut self.run else {
+            self.run = Following::begin(line).ok();
+            return self.run.is_some();
+        };
+        if run.take(line).is_err() {
+            return false;
+        }
+        let Some(latest) = run.latest() else { return true };
+        if self.recent.back().is_none_or(|last| last.at_ns < latest.at_ns) {
+            self.recent.push_back(latest.clone());
+        }
+        while self.recent.get(1).is_some_and(|second| second.at_ns + RECENT_NS <= latest.at_ns) {
+            self.recent.pop_front();
+        }
+        true
+    }
+}
+
+/// Something that is made anew only so often.
+struct Sparingly<T>(Option<(Instant, Duration, T)>);
+
+impl<T> Default for Sparingly<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T: Clone> Sparingly<T> {
+    fn get(&mut self, make: impl FnOnce() -> Option<T>) -> Option<T> {
+        if let Some((_, _, made)) = self.0.as_ref().filter(|(at, took, _)| at.elapsed() < KEPT.max(*took * KEPT_TIMES))
+        {
+            return Some(made.clone());
+        }
+        let begun = cpu_time();
+        let made = make()?;
+        self.0 = Some((Instant::now(), cpu_time().saturating_sub(begun), made.clone()));
+        Some(made)
+    }
+}
+
+/// CPU time of this thread: others on a busy host make nothing dearer.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), time.tv_nsec.unsigned_abs() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    #[test]
+    fn a_line_that_is_being_written_is_taken_when_it_is_whole() {
+        let place = tempfile::tempdir().expect("a directory");
+        let path = place.path().join(SERIES);
+        let mut file = File::create_new(&path).expect("made");
+        let mut lines = Lines::default();
+        lines.catch_up(&path).expect("there is nothing yet");
+        assert!(lines.run.is_none() && !lines.is_damaged);
+        let header = serde_json::json!({ "schema": assay_awr::recover::SERIES_SCHEMA, "run": assay_measure::snapshot::RunData::default() });
+        let header = header.to_string();
+        let (first, rest) = header.split_at(20);
+        file.write_all(first.as_bytes()).expect("written");
+        lines.catch_up(&path).expect("read");
+        assert!(lines.run.is_none() && !lines.is_damaged);
+        file.write_all(format!("{rest}\n").as_bytes()).expect("written");
+        lines.catch_up(&path).expect("read");
+        assert!(lines.run.is_some());
+        file.write_all(b"no line of ours\n").expect("written");
+        lines.catch_up(&path).expect("read");
+        assert!(lines.is_damaged);
+    }
+}

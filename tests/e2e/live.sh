@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# A run watched in a real browser while it goes on.
+source "$PROJECT/tests/e2e/lib.sh"
+
+python=/usr/bin/python3
+[ -x "$python" ] || skip "no /usr/bin/python3"
+command -v chromium >/dev/null || skip "no chromium (packages chromium, chromium-driver, python3-selenium)"
+command -v chromedriver >/dev/null || skip "no chromedriver (package chromium-driver)"
+"$python" -c 'import selenium' 2>/dev/null || skip "no selenium (package python3-selenium)"
+
+echo "- charts move, and the last figures are the record's"
+# The browser leaves a directory where temporary files go; the name is short, for its socket's sake.
+temporary=$(mktemp -d)
+trap 'rm -rf "$temporary"' EXIT
+TMPDIR=$temporary timeout --kill-after=10 300 "$python" "$PROJECT/tests/e2e/live.py" "$ASSAY" "${SMALL[@]}" \
+    --set CACHE_MB=4 --set UPDATE_PCT=20 -s 2 --time 30 --warmup 1
