@@ -59,6 +59,8 @@ run = subprocess.Popen([assay, "run", "--live", "-o", "live"] + run_args, stderr
 url = next(line for line in run.stderr if line.startswith("live page: ")).split()[-1]
 driver.get(url)
 until("the page of the run", lambda: script("return document.getElementById('live') !== null"))
+# Before the run begins a browser is told to come again.
+driver.get_log("browser")
 check("token" not in driver.current_url, "the token stays in the address: " + driver.current_url)
 until("charts", lambda: points() > 0 and script("return document.documentElement.dataset.final") != "true")
 first, figures = points(), tiles()
@@ -69,6 +71,31 @@ quiet("the live page")
 shots = os.environ.get("ASSAY_SHOTS")
 if shots:
     driver.save_screenshot(os.path.join(shots, "live.png"))
+
+print("- a phone, the dark, and a server that comes again")
+driver.set_window_size(390, 844)
+check(script("return document.documentElement.scrollWidth <= window.innerWidth"), "the page is wider than a phone")
+script("document.getElementById('theme').click()")
+check(script("return document.documentElement.dataset.theme") == "dark", "it is not dark")
+live_page = driver.current_window_handle
+token = "a-token-of-the-test"
+serve = [assay, "serve", "live", "--token", token, "--listen"]
+server = subprocess.Popen(serve + ["127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+url = server.stdout.readline().strip()
+driver.switch_to.new_window("tab")
+driver.get(url)
+until("the page of another process", lambda: tiles() != [])
+server.kill()
+server.wait()
+until("word of the loss", lambda: "no connection" in script("return document.getElementById('now').textContent"))
+figures = tiles()
+server = subprocess.Popen(serve + [url.split("/")[2]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+until("figures after it", lambda: tiles() != figures)
+server.terminate()
+check(server.wait() == 0, "the server ended with %d" % server.returncode)
+driver.close()
+driver.switch_to.window(live_page)
+
 until("the last frame", lambda: script("return document.documentElement.dataset.final") == "true")
 run.stderr.read()
 check(run.wait() == 0, "the run ended with %d" % run.returncode)

@@ -182,6 +182,7 @@
       var box = document.createElement("div"), name = document.createElement("dt"), value = document.createElement("dd");
       var unit = document.createElement("span");
       unit.className = "unit";
+      value.className = tile.unit ? "" : "na";
       unit.textContent = tile.unit;
       name.textContent = tile.name;
       value.append(tile.value + " ", unit);

@@ -80,7 +80,7 @@ fn look(entry: &fs::DirEntry) -> Option<Found> {
 }
 
 /// What a directory of ours says it is.
-fn look_at(path: PathBuf) -> Option<Found> {
+pub(crate) fn look_at(path: PathBuf) -> Option<Found> {
     // A name that is no text cannot be given on the command line either.
     let name = path.file_name().unwrap_or_default().to_str()?.to_owned();
     let about = |file: &str| fs::metadata(path.join(file)).ok().filter(fs::Metadata::is_file);

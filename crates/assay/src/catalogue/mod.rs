@@ -13,7 +13,7 @@ mod tags;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use entry::{Entry, Found, card, places};
+pub(crate) use entry::{Entry, Found, card, look_at, places};
 pub(crate) use filter::{Filter, IMPORT, IMPORTED, instant};
 pub(crate) use store::Value;
 pub(crate) use tags::{Change, change as change_tags, read as tags_of};

@@ -20,6 +20,7 @@ use assay_measure::record::Record;
 use assay_report::answer::Context;
 use assay_report::formats::{Format, Input, find};
 use assay_report::html::{self, Assets, BEHAVIOUR, Live, SHARED};
+use assay_run::bounded;
 use std::collections::HashMap;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::path::{Path, PathBuf};
@@ -33,6 +34,7 @@ const LISTED: usize = 500;
 /// Where the metrics of a run are, for a scraper.
 const METRICS: &str = "metrics";
 const OPENMETRICS: &str = "openmetrics";
+const MEDIA_JSON: &str = "application/json";
 const SCRIPT: &str = "text/javascript";
 
 impl From<ServeError> for Failure {
@@ -106,9 +108,10 @@ impl Runs {
 
     /// The runs, by name: no other path is ever read.
     fn places(&self) -> Result<Vec<Found>, Failure> {
-        let mut places = catalogue::places(&self.dir)?;
-        places.retain(|found| self.only.as_ref().is_none_or(|only| *only == found.name));
-        Ok(places)
+        match &self.only {
+            Some(name) => Ok(catalogue::look_at(self.dir.join(name)).into_iter().collect()),
+            None => catalogue::places(&self.dir),
+        }
     }
 
     fn find(&self, is_it: impl Fn(&str) -> bool) -> Result<PathBuf, Failure> {
@@ -151,6 +154,10 @@ impl Runs {
                 let place = self.find(|known| escaped(known) == *name)?;
                 match rest {
                     [] => self.face(&place, HTML),
+                    [RECORD] if place.join(RECORD).is_file() => {
+                        let text = bounded::read(&place.join(RECORD), bounded::RECORD);
+                        Ok(Reply::of(MEDIA_JSON, text.map_err(|error| rundir::cannot(&place, &error))?))
+                    }
                     [RECORD] => self.face(&place, JSON),
                     [METRICS] => self.face(&place, OPENMETRICS),
                     _ => Ok(nothing()),

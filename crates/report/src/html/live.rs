@@ -76,15 +76,16 @@ impl Live {
         let words = |name: &str, value: String| LiveTile { name: name.to_owned(), value, ..LiveTile::default() };
         tiles.extend(asked.map(|line| words("Operations asked for, 1/s", line.value.clone())));
         tiles.push(words("Limited by, last 10 s", limit));
-        tiles.push(words("Errors, whole run", whole.driver.errors_whole_run_count.to_string()));
-        let cpu = recent.map_or(Figure::na(ENDED), |recent| recent.driver.thread_cpu_pct.clone());
-        let cpu = Metric {
-            name: "Driver CPU, of its threads".to_owned(),
-            unit: "%".to_owned(),
-            value: cpu,
+        let errors = Figure::Count(whole.driver.errors_whole_run_count);
+        let plain = |name: &str, unit: &str, value| Metric {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            value,
             ..Metric::default()
         };
-        tiles.push(shown(&cpu, "last 10 s"));
+        tiles.push(shown(&plain("Errors", "operations", errors), "whole run"));
+        let cpu = recent.map_or(Figure::na(ENDED), |recent| recent.driver.thread_cpu_pct.clone());
+        tiles.push(shown(&plain("Driver CPU, of its threads", "%", cpu), "last 10 s"));
         let now = whole.run.verdict_reasons.first().unwrap_or(&whole.run.verdict);
         let is_final = recent.is_none();
         let now = if is_final { format!("the run has ended: {}", whole.run.verdict) } else { now.clone() };
