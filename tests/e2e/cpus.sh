@@ -61,10 +61,11 @@ whole=$(worth out.txt)
 quota 20000
 # shellcheck disable=SC2016
 expect 0 sh -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$group" "$ASSAY" cpu --soak 1 --time 4s -o fifth
-has fifth/report.txt "throttling"
+# Beside others it may never use its fifth up, and is not throttled then.
+[ "$(awk '/^nr_throttled/ { print $2 }' "$group/cpu.stat")" = 0 ] || has fifth/report.txt "throttling"
 grep -qE "CPUs that can be used at the same time +0\.20" fifth/report.txt || fail "the quota is not told"
 busy=$(json fifth/record.json parts.cpu.soak.cpus_busy)
-awk -v busy="$busy" 'BEGIN { exit !(busy > 0.05 && busy < 0.25) }' || fail "$busy CPUs busy under a quota of a fifth of one"
+awk -v busy="$busy" 'BEGIN { exit !(busy > 0 && busy < 0.25) }' || fail "$busy CPUs busy under a quota of a fifth of one"
 fifth=$(worth out.txt)
 # A neighbour on the other hyperthread moves what a CPU second is worth by a third; a quota that was taken for CPU time, to a fifth.
 awk -v a="$whole" -v b="$fifth" 'BEGIN { exit !(b > 0.5 * a && b < 2 * a) }' || fail "a CPU second is worth $fifth under the quota, $whole without"
