@@ -133,7 +133,7 @@ pub(crate) enum Command {
     /// until it misses the rate or takes longer than there. The plan with every formula stands before anything is written; the data
     /// set goes at the end. --plan-only says how many IOPS the load needs. Exit code 5: the box does not hold it.
     Fit(FitArgs),
-    /// One test on several hosts at the same time: one record, a column for each host
+    /// One test on several hosts at the same time: one record, a row for each host
     ///
     /// `fleet up` starts a NATS server here, `fleet agent` on each host waits for work, `fleet run -- run OPTIONS` runs it on all of
     /// them: same version, same settings, started at one instant whose spread is told, counts and histograms added.
