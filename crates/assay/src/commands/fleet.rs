@@ -116,7 +116,7 @@ fn address(bus: &BusArgs, file: &str) -> Result<Address, Failure> {
     let url = bus.nats.clone().or_else(of_environment).or_else(of_file).ok_or_else(|| {
         let here =
             if server::find().is_some() { "`assay fleet up` starts one".to_owned() } else { server::no_server() };
-        Failure::new(Code::Unusable, format!("no NATS server is named: set NATS_URL or --nats, or {here}"))
+        Failure::new(Code::Unusable, format!("no NATS server is named by NATS_URL or --nats; {here}"))
     })?;
     Ok(Address { url: url.trim().to_owned(), fleet: fleet.clone() })
 }
