@@ -74,7 +74,7 @@ if shots:
 
 print("- a phone, the dark, and a server that comes again")
 driver.set_window_size(390, 844)
-check(script("return document.documentElement.scrollWidth <= window.innerWidth"), "the page is wider than a phone")
+until("a page as narrow as a phone", lambda: script("return document.documentElement.scrollWidth <= window.innerWidth"))
 script("document.getElementById('theme').click()")
 check(script("return document.documentElement.dataset.theme") == "dark", "it is not dark")
 live_page = driver.current_window_handle

@@ -13,4 +13,4 @@ echo "- charts move, and the last figures are the record's"
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
 TMPDIR=$temporary timeout --kill-after=10 300 "$python" "$PROJECT/tests/e2e/live.py" "$ASSAY" "${SMALL[@]}" \
-    --set CACHE_MB=4 --set UPDATE_PCT=20 -s 2 --time 30 --warmup 1
+    --set CACHE_MB=4 --set UPDATE_PCT=20 -s 2 --time 60 --warmup 1

@@ -243,9 +243,11 @@ impl Site for Runs {
             let record = stored::read(&place.join(RECORD)).ok()?;
             let page = kept(&record, &place, find(HTML)?).ok();
             Live { page, ..Live::of(&record, None) }
-        } else {
+        } else if rundir::is_claimed(&place) {
             let look = self.live(&place).look()?;
             Live::of(&look.whole, Some(&look.recent))
+        } else {
+            return None;
         };
         let text = serde_json::to_string(&live).ok()?;
         Some(LiveFrame { text, is_last: live.is_final })

@@ -42,9 +42,12 @@ const HEAD_LINES: usize = 64;
 const FRAME: Duration = Duration::from_secs(1);
 /// Frames kept for a viewer who is behind.
 const FRAMES_KEPT: usize = 2;
-/// How long the end waits for the last frames to be sent.
+/// How long the end waits for the last frames to be made, on a host that leaves few CPUs to them, and then to be sent.
+const LAST_FRAMES: Duration = Duration::from_secs(10);
 const LAST_WORDS: Duration = Duration::from_secs(2);
-/// After an error of accepting, such as no descriptor left.
+/// Priority of threads that give way: beside one that computes they have a tenth of its CPU.
+const POLITE: i32 = 10;
+/// After an error of accepting, such as no descriptor left, and between two looks at what ends.
 const BREATH: Duration = Duration::from_millis(100);
 
 /// What who comes when all connections are taken is told.
@@ -78,7 +81,7 @@ impl Server {
         let give_way = move || {
             if is_polite {
                 // Of this thread alone. Where it is forbidden, the thread is as the others.
-                let _ = rustix::process::setpriority_process(None, 19);
+                let _ = rustix::process::setpriority_process(None, POLITE);
             }
         };
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -144,6 +147,12 @@ async fn accept(listener: StdListener, shared: Arc<Shared>, mut stopped: watch::
         }
     }
     drop(listener);
+    let made = async {
+        while !locked(&shared.streams).is_empty() {
+            sleep(BREATH).await;
+        }
+    };
+    let _ = timeout(LAST_FRAMES, made).await;
     let _ = timeout(LAST_WORDS, slots.acquire_many(CONNECTIONS as u32)).await;
 }
 
