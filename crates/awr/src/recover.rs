@@ -299,6 +299,22 @@ mod tests {
     }
 
     #[test]
+    fn a_run_that_goes_on_has_a_record_of_all_and_one_of_its_last_seconds() {
+        let header = Header { schema: SERIES_SCHEMA.to_owned(), run: RunData::default() };
+        let header = serde_json::to_string(&header).expect("it can be written");
+        let mut run = Following::begin(format!("{header}\n").as_bytes()).ok().expect("a header of ours");
+        assert!(run.so_far(&at(0)).is_none(), "it has not passed its gate");
+        for (mark, ms) in [(Mark::Gate, 0), (Mark::Begin, 500), (Mark::Second, 1000), (Mark::Second, 2000)] {
+            run.marks.take(mark, at(ms));
+        }
+        let (whole, recent) = run.so_far(&at(1000)).expect("it goes on");
+        let span = |data: &RunData| (data.begin.at_ns / 1_000_000, data.end.at_ns / 1_000_000);
+        assert_eq!((span(&whole.data), span(&recent)), ((500, 2000), (1000, 2000)));
+        assert!(matches!(&whole.data.verdict, Verdict::Incomplete(why) if why == "the run goes on, at second 2"));
+        assert!(run.take(b"no line of ours\n").is_err());
+    }
+
+    #[test]
     fn a_long_run_keeps_no_snapshots_and_every_second_of_its_series() {
         let seconds = (1..=4000).map(|s| (Mark::Second, at(s * 1000)));
         let readings = [(Mark::Gate, at(0))].into_iter().chain(seconds).collect();
