@@ -141,7 +141,9 @@ impl Runs {
             [SHARED] => fixed(html::script()),
             [BEHAVIOUR] => fixed(html::behaviour()),
             [METRICS] => {
-                let newest = self.places()?.pop().ok_or_else(|| Failure::usage("there are no runs yet"))?;
+                let has_figures = |found: &Found| found.path.join(RECORD).is_file() || rundir::is_claimed(&found.path);
+                let newest = self.places()?.into_iter().rfind(has_figures);
+                let newest = newest.ok_or_else(|| Failure::usage("there are no runs yet"))?;
                 self.face(&newest.path, OPENMETRICS)
             }
             ["compare"] => html(self.comparison(ask)?),

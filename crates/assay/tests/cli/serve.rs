@@ -93,6 +93,9 @@ fn stored() -> Place {
 fn stored_runs_are_shown_to_who_has_the_token_and_nothing_else_is() {
     let place = stored();
     place.write("secret", "not for pages");
+    // What a killed run left is no newest run.
+    std::fs::create_dir_all(place.path("runs/zz-killed")).expect("made");
+    place.write("runs/zz-killed/series.jsonl", "");
     let (server, page) = served(&place, "runs");
     let (status, head, index) = page.get("/");
     assert_eq!(status, 200, "{index}");
@@ -109,6 +112,8 @@ fn stored_runs_are_shown_to_who_has_the_token_and_nothing_else_is() {
     assert!(page.get("/trend?metric=ops_per_s").2.contains("<title>Trend: "));
     let (_, head, metrics) = page.get("/metrics");
     assert!(head.contains("openmetrics-text") && metrics.ends_with("# EOF\n"), "{head}\n{metrics}");
+    let (status, _, why) = page.get("/run/zz-killed");
+    assert!(status == 404 && why.contains("assay runs recover"), "{why}");
     for none in
         ["/run/native-updates/../../secret", "/run/..%2F..%2Fsecret", "/run/%2e%2e/record.json", "//secret", "/secret"]
     {
