@@ -1,5 +1,5 @@
 //! A run that goes on, in this process or another, as the lines of its series tell: the stream that the terminal's line is made
-//! of too. Nothing is read while nobody looks, and what is made of it may take a twentieth of a CPU.
+//! of too. Nothing is read while nobody looks, and figures and page may each take a twentieth of a CPU.
 
 use crate::rundir::SERIES;
 use assay_awr::recover::Following;
