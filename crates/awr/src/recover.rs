@@ -302,7 +302,7 @@ mod tests {
     fn a_run_that_goes_on_has_a_record_of_all_and_one_of_its_last_seconds() {
         let header = Header { schema: SERIES_SCHEMA.to_owned(), run: RunData::default() };
         let header = serde_json::to_string(&header).expect("it can be written");
-        let mut run = Following::begin(format!("{header}\n").as_bytes()).ok().expect("a header of ours");
+        let Ok(mut run) = Following::begin(format!("{header}\n").as_bytes()) else { panic!("a header of ours") };
         assert!(run.so_far(&at(0)).is_none(), "it has not passed its gate");
         for (mark, ms) in [(Mark::Gate, 0), (Mark::Begin, 500), (Mark::Second, 1000), (Mark::Second, 2000)] {
             run.marks.take(mark, at(ms));

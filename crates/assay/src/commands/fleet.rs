@@ -14,12 +14,14 @@ use assay_control::fleet::merge::Piece;
 use assay_control::fleet::message::Hello;
 use assay_control::fleet::record::{FleetRun, of};
 use assay_control::fleet::{FleetError, message, server};
+use assay_control::serve::new_token;
 use assay_measure::clock::Ns;
 use assay_measure::config::ENVIRONMENT_PREFIX;
 use assay_measure::units::parse_duration_ns;
 use assay_run::bounded;
 use assay_run::host::random_u32;
 use assay_run::stop::Stop;
+use assay_sql::temp;
 use clap::Parser;
 use std::path::Path;
 use std::process::Command as Process;
@@ -75,12 +77,11 @@ fn up(listen: &str, name: &FleetName) -> Result<Code, Failure> {
     if server::find().is_none() {
         return Err(Failure::new(Code::Unusable, server::no_server()));
     }
-    let token = || message::hex(&std::array::from_fn::<u8, 32, _>(|_| random_u32() as u8));
     let FleetName { fleet, dir } = name;
     let cannot = |error: &std::io::Error| rundir::cannot(dir, error);
-    let configured = server::configure(dir, listen, fleet, &token).map_err(|error| cannot(&error))?;
+    let configured = server::configure(dir, listen, fleet, &new_token).map_err(|error| cannot(&error))?;
     let stop = signals::watch()?;
-    let mut running = server::start(&configured)?;
+    let mut running = server::start(&configured, temp::ending_with_us)?;
     for (file, url) in [(CONTROL_URL, &running.control_url), (AGENT_URL, &running.agent_url)] {
         server::write_private(&dir.join(file), url).map_err(|error| cannot(&error))?;
     }

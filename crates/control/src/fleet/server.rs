@@ -65,7 +65,7 @@ pub fn find() -> Option<PathBuf> {
 ///
 /// # Errors
 /// The directory cannot be made or written.
-pub fn configure(dir: &Path, listen: &str, fleet: &str, token: &dyn Fn() -> String) -> io::Result<Server> {
+pub fn configure(dir: &Path, listen: &str, fleet: &str, token: &dyn Fn() -> io::Result<String>) -> io::Result<Server> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let [control, agent] = ["control", "agent"].map(|name| kept_token(&dir.join(format!("{name}.token")), token));
     let tokens = [control?, agent?];
@@ -79,11 +79,11 @@ pub fn configure(dir: &Path, listen: &str, fleet: &str, token: &dyn Fn() -> Stri
     Ok(Server { tokens, config })
 }
 
-fn kept_token(path: &Path, token: &dyn Fn() -> String) -> io::Result<String> {
+fn kept_token(path: &Path, token: &dyn Fn() -> io::Result<String>) -> io::Result<String> {
     match fs::read_to_string(path) {
         Ok(kept) => Ok(kept.trim().to_owned()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let new = token();
+            let new = token()?;
             write_private(path, &new)?;
             Ok(new)
         }
@@ -118,17 +118,18 @@ fn text(dir: &Path, listen: &str, fleet: &str, [control, agent]: &[String; 2]) -
     text
 }
 
-/// Starts the server and waits until it listens; its log is `nats.log` beside the configuration.
+/// Starts the server by the command that `run` makes of its program, and waits until it listens; its log is `nats.log` beside the
+/// configuration.
 ///
 /// # Errors
 /// There is no program, it cannot be started, or it does not get ready.
-pub fn start(server: &Server) -> Result<RunningServer, FleetError> {
+pub fn start(server: &Server, run: fn(&Path) -> io::Result<Command>) -> Result<RunningServer, FleetError> {
     let program = find().ok_or_else(|| FleetError::Unusable(no_server()))?;
     let log = server.config.with_file_name("nats.log");
     let cannot = |what: &Path, error: io::Error| FleetError::Unusable(format!("{}: {error}", what.display()));
     let out = fs::File::create(&log).map_err(|error| cannot(&log, error))?;
     let errors = out.try_clone().map_err(|error| cannot(&log, error))?;
-    let mut command = Command::new(&program);
+    let mut command = run(&program).map_err(|error| cannot(&program, error))?;
     command.arg("-c").arg(&server.config).stdin(Stdio::null()).stdout(out).stderr(errors);
     let mut child = command.spawn().map_err(|error| cannot(&program, error))?;
     let begun = Instant::now();
@@ -167,9 +168,9 @@ mod tests {
     fn a_configuration_is_private_and_keeps_its_tokens() {
         let dir = tempfile::tempdir().expect("a directory");
         let place = dir.path().join("fleet");
-        let server = configure(&place, "0.0.0.0:4222", "f", &|| "secret".to_owned()).expect("written");
+        let server = configure(&place, "0.0.0.0:4222", "f", &|| Ok("secret".to_owned())).expect("written");
         assert_eq!(server.tokens, ["secret", "secret"]);
-        let again = configure(&place, "0.0.0.0:4222", "f", &|| "other".to_owned()).expect("written");
+        let again = configure(&place, "0.0.0.0:4222", "f", &|| Ok("other".to_owned())).expect("written");
         assert_eq!(again, server, "agents keep their token");
         let config = fs::read_to_string(&server.config).expect("readable");
         assert!(config.contains("publish: [\"f.from.>\", \"f.kept.>\", \"_INBOX.>\"]"), "{config}");

@@ -342,6 +342,18 @@ struct Part {
     conf: Option<(PathBuf, String)>,
 }
 
+/// A command that runs a program which the kernel ends when this process does, whatever ends it. Start it on a thread that
+/// lives as long as the process.
+///
+/// # Errors
+/// This program cannot be found.
+pub fn ending_with_us(program: &Path) -> io::Result<Command> {
+    let part = Part { owner: None, signal: Signal::TERM.as_raw(), conf: None };
+    let mut command = again(BECOME)?;
+    command.arg(serde_json::to_string(&part)?).arg(program);
+    Ok(command)
+}
+
 /// Turns this process into a program of the server. `part` holds the keeper's settings; the program and its arguments
 /// follow. Drops root privileges for good, asks the kernel to end the program with its keeper, and executes it. Returns
 /// only on failure.

@@ -13,7 +13,7 @@ pub(crate) mod settings;
 mod tests;
 
 pub(crate) use den::{DATA, Ready};
-pub use keeper::{BECOME, KEEP, become_server, keep};
+pub use keeper::{BECOME, KEEP, become_server, ending_with_us, keep};
 pub(crate) use keeper::{Request, Shutdown};
 
 use assay_measure::config::Settings;
