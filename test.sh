@@ -335,6 +335,10 @@ if [ "$long" = yes ]; then
     mkdir "$places/platform"
     (cd "$places/platform" && bash "$PROJECT/tests/e2e/long/platform.sh") || [ $? = 77 ]
 
+    begin "a database carried to two boxes"
+    mkdir "$places/fit"
+    (cd "$places/fit" && ASSAY_PG_BIN="$POSTGRES_BINS" bash "$PROJECT/tests/e2e/long/fit.sh") || [ $? = 77 ]
+
     begin "a box and its passport"
     mkdir "$places/accept"
     (cd "$places/accept" && bash "$PROJECT/tests/e2e/long/accept.sh") || [ $? = 77 ]
