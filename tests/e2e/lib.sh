@@ -46,6 +46,11 @@ json() {
     "$XTASK" get "$1" "$2"
 }
 
+# row FILE TABLE COLUMN=TEXT KEY: the number of this key in the row of a table that has this text in a column.
+row() {
+    json "$1" "$2" | tr '{' '\n' | grep "\"${3%%=*}\": *\"${3#*=}\"" | sed "s/.*\"$4\": *\([0-9.]*\).*/\1/"
+}
+
 # wait_for SECONDS COMMAND...: until it succeeds; not longer than the process $pid lives, where that is set.
 wait_for() {
     local left=$(($1 * 10))
@@ -101,9 +106,24 @@ sql() {
     "${psql[@]}" "$@"
 }
 
+# sessions_of_assay N: at least so many sessions of the program are on that server.
+sessions_of_assay() {
+    [ "$(sql -c "select count(*) from pg_stat_activity where application_name like 'assay%' and backend_type = 'client backend'")" -ge "$1" ]
+}
+
 # stop_postgres: for a script's end; does nothing where none was started.
 stop_postgres() {
     [ -z "${server:-}" ] || { kill -QUIT "$server" 2>/dev/null; wait "$server" 2>/dev/null; } || true
+}
+
+# browser: $python drives a real browser; skips where one of its packages is missing.
+browser() {
+    # Debian's own interpreter has Debian's packages.
+    python=/usr/bin/python3
+    [ -x "$python" ] || skip "no /usr/bin/python3"
+    command -v chromium >/dev/null || skip "no chromium (packages chromium, chromium-driver, python3-selenium)"
+    command -v chromedriver >/dev/null || skip "no chromedriver (package chromium-driver)"
+    "$python" -c 'import selenium' 2>/dev/null || skip "no selenium (package python3-selenium)"
 }
 
 # reap: waits for the process $pid; how it ended is $code.

@@ -2,11 +2,7 @@
 # A run watched in a real browser while it goes on.
 source "$PROJECT/tests/e2e/lib.sh"
 
-python=/usr/bin/python3
-[ -x "$python" ] || skip "no /usr/bin/python3"
-command -v chromium >/dev/null || skip "no chromium (packages chromium, chromium-driver, python3-selenium)"
-command -v chromedriver >/dev/null || skip "no chromedriver (package chromium-driver)"
-"$python" -c 'import selenium' 2>/dev/null || skip "no selenium (package python3-selenium)"
+browser
 
 echo "- charts move, and the last figures are the record's"
 # The browser leaves a directory where temporary files go; the name is short, for its socket's sake.

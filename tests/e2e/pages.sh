@@ -2,12 +2,7 @@
 # Pages with charts, in a real browser: they draw the record's numbers, need no network, and work by keyboard and on paper.
 source "$PROJECT/tests/e2e/lib.sh"
 
-# Debian's own interpreter has Debian's packages.
-python=/usr/bin/python3
-[ -x "$python" ] || skip "no /usr/bin/python3"
-command -v chromium >/dev/null || skip "no chromium (packages chromium, chromium-driver, python3-selenium)"
-command -v chromedriver >/dev/null || skip "no chromedriver (package chromium-driver)"
-"$python" -c 'import selenium' 2>/dev/null || skip "no selenium (package python3-selenium)"
+browser
 
 echo "- a run, a sweep, a probe and a comparison leave pages"
 label='<script>document.title="owned"</script> & "label"'

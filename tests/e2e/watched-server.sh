@@ -13,6 +13,8 @@ url="postgres://postgres@/db?host=$PWD/pg"
 # Nobody works: no load follows from that, and nothing is refused later than it can be.
 expect 2 "$ASSAY" fit "$url" --interval 1s --plan-only
 has err.txt "10s to 24h"
+expect 2 "$ASSAY" fit "$PROJECT/testdata/awr/awr-19c.txt" --interval 60s --plan-only
+has err.txt "an interval of its own"
 expect 2 "$ASSAY" fit temp:postgres --plan-only
 has err.txt "temporary server"
 expect 2 "$ASSAY" fit native:there --plan-only
@@ -31,17 +33,14 @@ has err.txt "holds all of it"
 "$ASSAY" run --target "$url" --set SCALE=5000 --set SESSIONS=4 --set RUN_TIME=20 --set RATE=300 --set WORK_UNIT=8 --set UPDATE_PCT=30 \
     -o run >out-run.txt 2>err-run.txt &
 pid=$!
-at_work() {
-    [ "$(sql -c "select count(*) from pg_stat_activity where application_name like 'assay%' and backend_type = 'client backend'")" -ge 5 ]
-}
-wait_for 60 at_work
+wait_for 60 sessions_of_assay 5
 "$ASSAY" fit "$url" --interval 10s --plan-only -o fit >out.txt 2>err.txt || { cat err.txt; fail "a watched server gives no load"; }
 has out.txt "watched from"
 reap
 [ "$code" = 0 ] || { cat err-run.txt; fail "the run ended with $code"; }
 
 # The transactions that wrote while it was watched are some of the run's, and no others.
-commits=$(json fit/record.json parts.fit.load | tr '{' '\n' | grep '"commits_per_s"' | sed 's/.*"derived_value": *\([0-9.]*\).*/\1/')
+commits=$(row fit/record.json parts.fit.load figure=commits_per_s derived_value)
 all=$(json run/record.json instance.stats.user_commits_count.whole_run_total)
 awk -v commits="$commits" -v all="$all" 'BEGIN { exit !(commits > 0 && commits * 10 <= all + 20) }' ||
     fail "$commits commits/s for 10 s of $all in all"

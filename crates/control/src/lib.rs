@@ -6,3 +6,15 @@
 
 pub mod fleet;
 pub mod serve;
+
+use std::io::{self, Read as _};
+
+/// A new token: 128 random bits.
+///
+/// # Errors
+/// The system gives none.
+pub fn new_token() -> io::Result<String> {
+    let mut bits = [0; 16];
+    std::fs::File::open("/dev/urandom")?.read_exact(&mut bits)?;
+    Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -18,10 +18,7 @@ expect 0 "$ASSAY" prepare --target "$url" --set SCALE=10000 --schemas 4
 "$ASSAY" run --target "$url" --set SCALE=10000 --set SESSIONS=4 --set RUN_TIME=60 --set RATE=200 --set WORK_UNIT=16 --set UPDATE_PCT=20 \
     --set UPDATE_WORK_UNIT=8 -o run >out-run.txt 2>err-run.txt &
 pid=$!
-at_work() {
-    [ "$(sql -c "select count(*) from pg_stat_activity where application_name like 'assay%' and backend_type = 'client backend'")" -ge 5 ]
-}
-wait_for 60 at_work
+wait_for 60 sessions_of_assay 5
 sleep 5
 expect 0 "$ASSAY" fit "$url" --interval 30s --plan-only -o there
 reap
@@ -40,10 +37,6 @@ left=$("${psql[@]}" -d target -c "select count(*) from pg_class where relnamespa
 stop_postgres
 server=""
 
-# side FILE NAME KEY: of the table of both sides.
-side() {
-    json "$1" parts.fit.sides | tr '{' '\n' | grep "\"side\": *\"$2\"" | sed "s/.*\"$3\": *\([0-9.]*\).*/\1/"
-}
 echo "- a box that holds it"
 code=0
 "$ASSAY" fit there . --time 10s --size 1G --anyway -o holds >holds.txt 2>err.txt || code=$?
@@ -52,7 +45,7 @@ case $code in
     0)
         # Offered again, the load is that of the server within a tenth.
         for figure in reads_per_s writes_per_s commits_per_s; do
-            ratio=$(side holds/record.json $figure ratio)
+            ratio=$(row holds/record.json parts.fit.sides "side=$figure" ratio)
             echo "  $figure: $ratio of the server's"
             awk -v ratio="$ratio" 'BEGIN { exit !(0.9 <= ratio && ratio <= 1.1) }' || fail "$figure: $ratio of the server's"
         done
@@ -62,10 +55,9 @@ case $code in
     *) cat err.txt; fail "exit $code" ;;
 esac
 echo "- a box that does not"
-half=$(side holds/record.json reads_per_s offered_value | awk '{ print int($1 / 2) }')
+half=$(row holds/record.json parts.fit.sides side=reads_per_s offered_value | awk '{ print int($1 / 2) }')
 limit_device read_iops "$half"
 expect 5 "${inside[@]}" "$ASSAY" fit there . --time 10s --size 1G --anyway -o holds-not
 head -n 1 out.txt
 has out.txt "does not hold"
 has out.txt "a limit set on the device"
-cp out.txt holds-not.txt

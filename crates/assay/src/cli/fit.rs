@@ -14,9 +14,9 @@ pub(crate) struct FitArgs {
     /// What the load needs, without offering it: no box is needed, and nothing is written but with -o
     #[arg(long, conflicts_with_all = ["dry_run", "size", "time", "anyway"])]
     pub(crate) plan_only: bool,
-    /// How long a server is watched, from 10s to 24h
-    #[arg(long, value_name = "TIME", default_value = "60s")]
-    pub(crate) interval: String,
+    /// How long a server is watched, from 10s to 24h [default: 60s]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) interval: Option<String>,
     /// A price file as `assay cost` reads it: the cheapest shape that holds the load
     #[arg(long, value_name = "FILE")]
     pub(crate) prices: Option<PathBuf>,

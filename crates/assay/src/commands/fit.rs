@@ -38,13 +38,14 @@ const NAME: &str = "fit";
 const USUAL_BYTES: u64 = 4 << 30;
 /// A server with a larger cache is not loaded past it unasked.
 const MOST_CACHE_BYTES: u64 = 8 << 30;
+/// A server is watched so long.
+const USUAL_INTERVAL: Duration = Duration::from_mins(1);
 const NS_PER_S: u64 = 1_000_000_000;
 
 pub(super) fn fit(args: &FitArgs) -> Result<Code, Failure> {
     let (reports, place) = words(args)?;
     let step_s = seconds(&args.time)?;
-    let interval =
-        time_within("--interval", &args.interval, Duration::from_secs(10)..=Duration::from_secs(86_400), "10s to 24h")?;
+    let interval = interval(args, reports)?;
     let stop = signals::watch()?;
     let (loads, source) = loads(reports, interval, &stop)?;
     let shapes = args.prices.as_deref().map_or(Ok(Vec::new()), shapes)?;
@@ -126,6 +127,17 @@ fn on_server(
         )));
     }
     Ok((offer, Some(shown)))
+}
+
+/// How long a server is watched.
+fn interval(args: &FitArgs, reports: &[PathBuf]) -> Result<Duration, Failure> {
+    let Some(given) = &args.interval else { return Ok(USUAL_INTERVAL) };
+    if !reports.iter().any(|report| watch::url(report).is_some()) {
+        return Err(Failure::usage(format!(
+            "--interval {given}: a report has an interval of its own; it is for the URL of a server that is watched"
+        )));
+    }
+    time_within("--interval", given, Duration::from_secs(10)..=Duration::from_secs(86_400), "10s to 24h")
 }
 
 /// The reports, and the directory: the last word where it is one that holds no record.

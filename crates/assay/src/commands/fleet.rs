@@ -1,5 +1,6 @@
 //! `fleet`: one test on several hosts.
 
+use super::flag_time::time_within;
 use crate::cli::{BusArgs, Cli, Command, FleetArgs, FleetCommand, FleetName, FleetPartArgs, FleetRunArgs, RunArgs};
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure};
@@ -14,10 +15,9 @@ use assay_control::fleet::merge::Piece;
 use assay_control::fleet::message::Hello;
 use assay_control::fleet::record::{FleetRun, of};
 use assay_control::fleet::{FleetError, message, server};
-use assay_control::serve::new_token;
+use assay_control::new_token;
 use assay_measure::clock::Ns;
 use assay_measure::config::ENVIRONMENT_PREFIX;
-use assay_measure::units::parse_duration_ns;
 use assay_run::bounded;
 use assay_run::host::random_u32;
 use assay_run::stop::Stop;
@@ -167,26 +167,19 @@ impl Watcher for Shown {
     }
 }
 
-fn duration(option: &str, text: &str) -> Result<Duration, Failure> {
-    let ns = parse_duration_ns(text).map_err(|error| Failure::usage(format!("{option} {text}: {error}")))?;
-    Ok(Duration::from_nanos(ns))
+/// The longest time that an option of a fleet takes.
+const MOST: Duration = Duration::from_secs(24 * 3600);
+
+/// The time that an option says, of at least so long.
+fn duration(option: &str, text: &str, least: Duration) -> Result<Duration, Failure> {
+    time_within(option, text, least..=MOST, &format!("{} s to 24h", least.as_secs()))
 }
 
 fn run(args: &FleetRunArgs) -> Result<Code, Failure> {
-    let [wait, lost_after, dead_man] =
-        [("--wait", &args.wait), ("--lost-after", &args.lost_after), ("--dead-man", &args.dead_man)]
-            .map(|(option, text)| duration(option, text));
-    let (wait, lost_after, dead_man) = (wait?, lost_after?, dead_man?);
-    for (option, asked, least) in
-        [("--lost-after", lost_after, controller::LOST_LEAST), ("--dead-man", dead_man, controller::DEAD_MAN_LEAST)]
-    {
-        if asked < least {
-            return Err(Failure::usage(format!(
-                "{option} is at least {} s: hosts are asked once a second",
-                least.as_secs()
-            )));
-        }
-    }
+    let wait = duration("--wait", &args.wait, Duration::ZERO)?;
+    // Hosts are asked once a second.
+    let lost_after = duration("--lost-after", &args.lost_after, controller::LOST_LEAST)?;
+    let dead_man = duration("--dead-man", &args.dead_man, controller::DEAD_MAN_LEAST)?;
     let words = if args.take.is_none() { words(args)? } else { Vec::new() };
     let address = address(&args.bus, CONTROL_URL)?;
     let stop = signals::watch()?;
@@ -234,7 +227,7 @@ fn run_of(command: &[String]) -> Result<RunArgs, Failure> {
     match parsed.command {
         Command::Run(args) => Ok(args),
         _ => Err(Failure::usage(format!(
-            "`{}` cannot run on a fleet yet: its records hold percentiles, which cannot be added over hosts; `run` can",
+            "`{}` cannot run on a fleet yet; `run` can, whose readings are counts and buckets that add up over hosts",
             command.first().map_or("", String::as_str)
         ))),
     }
@@ -249,6 +242,7 @@ fn words(args: &FleetRunArgs) -> Result<Vec<String>, Failure> {
         ("--repeat", more.repeat > 1, "repeat the command"),
         ("--dry-run", more.dry_run, "`assay run --dry-run` shows the plan of one host"),
         ("--at", !more.at.is_empty(), "a command of --at runs on one host"),
+        ("--live", more.live.is_some(), "a fleet has no live page yet"),
     ];
     if let Some((option, _, way_out)) = refused.into_iter().find(|(_, is_given, _)| *is_given) {
         return Err(Failure::usage(format!("{option} has no meaning behind --: {way_out}")));
@@ -280,16 +274,18 @@ fn fits(configured: &Configured) -> Result<(), Failure> {
             configured.shown()
         )));
     }
-    match configured.settings.text("TRACE") {
-        "" => Ok(()),
-        _ => Err(Failure::usage("TRACE belongs to one host: leave it out")),
+    let of_one =
+        [("TRACE", "belongs to one host"), ("UNTIL", "would end each host at a time of its own: give a time (--time)")];
+    match of_one.into_iter().find(|(name, _)| !configured.settings.text(name).is_empty()) {
+        None => Ok(()),
+        Some((name, why)) => Err(Failure::usage(format!("{name} {why}; leave it out on a fleet"))),
     }
 }
 
 /// Writes the record and prints the product.
 fn leave(args: &FleetRunArgs, gathered: &Gathered, stop: &Stop) -> Result<Code, Failure> {
     let mut series = SeriesBuilder::default();
-    let max_skew = args.max_skew.as_deref().map(|text| duration("--max-skew", text)).transpose()?;
+    let max_skew = args.max_skew.as_deref().map(|text| duration("--max-skew", text, Duration::ZERO)).transpose()?;
     let max_skew_ns = max_skew.map(|skew| skew.as_nanos() as Ns);
     let FleetRun { data, fleet, is_partial } = of(gathered, max_skew_ns, &mut |piece| match piece {
         Piece::Activity(activity) => series.activity(activity.clone()),

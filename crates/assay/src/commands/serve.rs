@@ -74,7 +74,8 @@ fn start(listen: &str, token: Option<String>, is_polite: bool, runs: Runs) -> Re
     let address: SocketAddr = addresses.next().ok_or_else(|| bad("names no address".to_owned()))?;
     let token = match token {
         Some(token) => token,
-        None => http::new_token().map_err(|error| Failure::new(Code::Unusable, format!("/dev/urandom: {error}")))?,
+        None => assay_control::new_token()
+            .map_err(|error| Failure::new(Code::Unusable, format!("/dev/urandom: {error}")))?,
     };
     let server = Server::start(address, token, is_polite, Arc::new(runs))?;
     if !address.ip().is_loopback() {

@@ -242,6 +242,8 @@ fn what_does_not_fit_together_is_refused_before_anything_starts() {
         (&["--", "io", "--name=x"][..], "`io` cannot run on a fleet yet"),
         (&["--", "run", "--target", "postgres://db/x"], "so far"),
         (&["--", "run", "--repeat", "2"], "--repeat has no meaning"),
+        (&["--", "run", "--live"], "--live has no meaning"),
+        (&["--", "run", "--target", "null:", "--until", "p99=5%"], "UNTIL would end each host at a time of its own"),
         (&["--", "run", "--sesions", "2"], "unexpected argument"),
     ] {
         refused(&fleet, &[], command, 2, why);

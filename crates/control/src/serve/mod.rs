@@ -10,7 +10,6 @@ pub mod guard;
 pub mod server;
 
 use std::collections::BTreeMap;
-use std::io::{self, Read as _};
 
 /// What somebody asks for.
 #[derive(Clone, Debug, Default)]
@@ -86,16 +85,6 @@ pub enum ServeError {
 /// Characters of a token that a user chooses, at least.
 const TOKEN_CHARACTERS_MIN: usize = 16;
 
-/// A new token: 128 random bits.
-///
-/// # Errors
-/// The system gives none.
-pub fn new_token() -> io::Result<String> {
-    let mut bits = [0; 16];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bits)?;
-    Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
 /// A token that a user chose.
 ///
 /// # Errors
@@ -113,6 +102,7 @@ pub fn checked_token(token: &str) -> Result<String, ServeError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::new_token;
 
     #[test]
     fn tokens_differ_and_a_short_one_is_refused() {
