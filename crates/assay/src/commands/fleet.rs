@@ -219,34 +219,35 @@ fn seed_of(words: &[String]) -> Option<u64> {
     words.iter().find_map(|word| word.strip_prefix("SEED=")?.parse().ok())
 }
 
-/// What can be added over hosts, of the commands there are.
+/// What can be added over hosts, of the commands there are. The controller asks, and each host again: nobody on the bus has it do
+/// anything else.
 fn run_of(command: &[String]) -> Result<RunArgs, Failure> {
     let parsed = Cli::try_parse_from(std::iter::once("assay").chain(command.iter().map(String::as_str)));
     let parsed = parsed
         .map_err(|error| Failure::usage(format!("the command behind --: {}", error.render().to_string().trim())))?;
-    match parsed.command {
-        Command::Run(args) => Ok(args),
-        _ => Err(Failure::usage(format!(
+    let Command::Run(asked) = parsed.command else {
+        return Err(Failure::usage(format!(
             "`{}` cannot run on a fleet yet; `run` can, whose readings are counts and buckets that add up over hosts",
             command.first().map_or("", String::as_str)
-        ))),
+        )));
+    };
+    let refused = [
+        ("-o", asked.more.output.is_some(), "the fleet's own -o stands before --"),
+        ("--repeat", asked.more.repeat > 1, "repeat the command"),
+        ("--dry-run", asked.more.dry_run, "`assay run --dry-run` shows the plan of one host"),
+        ("--at", !asked.more.at.is_empty(), "a command of --at runs on one host"),
+        ("--live", asked.more.live.is_some(), "a fleet has no live page yet"),
+    ];
+    if let Some((option, _, way_out)) = refused.into_iter().find(|(_, is_given, _)| *is_given) {
+        return Err(Failure::usage(format!("{option} has no meaning behind --: {way_out}")));
     }
+    Ok(asked)
 }
 
 /// The command as every host is given it: what was set here by options, a file or the environment, and nothing else.
 fn words(args: &FleetRunArgs) -> Result<Vec<String>, Failure> {
     let asked = run_of(&args.command)?;
     let more = &asked.more;
-    let refused = [
-        ("-o", more.output.is_some(), "the fleet's own -o stands before --"),
-        ("--repeat", more.repeat > 1, "repeat the command"),
-        ("--dry-run", more.dry_run, "`assay run --dry-run` shows the plan of one host"),
-        ("--at", !more.at.is_empty(), "a command of --at runs on one host"),
-        ("--live", more.live.is_some(), "a fleet has no live page yet"),
-    ];
-    if let Some((option, _, way_out)) = refused.into_iter().find(|(_, is_given, _)| *is_given) {
-        return Err(Failure::usage(format!("{option} has no meaning behind --: {way_out}")));
-    }
     let configured = configure::configure(&asked.settings, more.flags.said.clone())?;
     fits(&configured)?;
     let mut words = vec!["run".to_owned()];
