@@ -3,7 +3,7 @@
 use super::Figure;
 use crate::clock::NS_PER_S;
 use crate::figures::figures;
-use crate::precision::{CORRELATION_MOST, End, Goal, Watch};
+use crate::precision::{CORRELATION_MOST, End, Goal, SECONDS_LEAST, Watch};
 use crate::units::{duration, fixed, many, readable, short};
 
 /// What a record says of a measurement that was to end when a figure is known.
@@ -180,7 +180,13 @@ impl Precision {
                     None => format!("it drifted from {before} to {after}"),
                 }
             }
-            "time over" => "the time that it may take has passed".to_owned(),
+            "time over" => match self.correlation_ratio.value() {
+                // Of fewer parts nobody can say that.
+                Some(correlation) if correlation > CORRELATION_MOST && self.batches.len() >= SECONDS_LEAST => format!(
+                    "it wandered more slowly than it was measured: neighbouring parts are alike (correlation {correlation:.1}), as while a cache fills"
+                ),
+                _ => "the time that it may take has passed".to_owned(),
+            },
             "stopped" => "it was stopped".to_owned(),
             _ => format!("a {} does not tell it: {}", self.step, self.value.reason().unwrap_or("absent")),
         }
@@ -253,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_says_what_is_known_or_which_of_two_causes_forbids_it() {
+    fn a_sentence_says_what_is_known_or_which_cause_forbids_it() {
         let known = of(Some(End::Reached), |at| 1200.0 + 100.0 * (at % 3) as f64);
         assert_eq!(
             known.sentence(),
@@ -268,6 +274,11 @@ mod tests {
             "{told}"
         );
         assert!(told.contains("At this scatter about "), "{told}");
+        let wandered =
+            of(Some(End::TimeOver), |at| 1200.0 + 400.0 * (at as f64 / 42.0 * 4.0 * std::f64::consts::PI).sin());
+        let told = wandered.sentence();
+        assert!(told.contains("not measurable now, it wandered more slowly than it was measured"), "{told}");
+        assert!(!told.contains("would do"), "{told}");
         let changed = of(Some(End::Changed), |at| if at < 20 { 1000.0 } else { 3000.0 + (at * 37 % 11) as f64 });
         let told = changed.sentence();
         assert!(told.contains("not measurable now, its level changed from 1,000 us to 3,00"), "{told}");
