@@ -46,4 +46,4 @@ has full.txt "I/O cap was"
 limit_device read_iops 0
 echo 100000 >"$cpu"/cpu.cfs_period_us
 echo 50000 >"$cpu"/cpu.cfs_quota_us
-limited "half a CPU" btree_lookups_per_s tuple_rows_per_s
+limited "half a CPU" cpu_given_pct
