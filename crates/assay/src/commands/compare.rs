@@ -1,6 +1,6 @@
 //! `compare`: runs and groups of repeats against the first of them, and the gates on the result.
 
-use super::runs::records_of;
+use super::runs::{named, records_of};
 use crate::cli::CompareArgs;
 use crate::cli::format::{ANSWER, FULL, HTML, JSON};
 use crate::exit::{Code, Failure};
@@ -34,7 +34,11 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
 
 /// What comes out, on which every gate can be judged.
 pub(super) fn comparison(args: &CompareArgs, gates: &[Gate]) -> Result<Comparison, Failure> {
-    let sides: Vec<Side> = args.runs.iter().map(|run| Side::read(run, &args.dir)).collect::<Result<_, _>>()?;
+    let named = named(&args.runs);
+    if named.len() < 2 {
+        return Err(Failure::usage("compare needs two runs or groups, or more: only one is named"));
+    }
+    let sides: Vec<Side> = named.into_iter().map(|run| Side::read(run, &args.dir)).collect::<Result<_, _>>()?;
     refuse_mixed(&sides)?;
     let groups: Vec<RunGroup<'_>> = sides.iter().map(Side::group).collect();
     let costs = costs(args, &sides)?;

@@ -1,6 +1,6 @@
 //! `cost`: what runs and their platforms cost by the user's own prices.
 
-use super::runs::records_of;
+use super::runs::{self, records_of};
 use crate::answer;
 use crate::cli::CostArgs;
 use crate::cli::format::{ANSWER, HTML, JSON};
@@ -58,7 +58,7 @@ fn alone(prices: &Prices, named: &[String]) -> Result<Vec<Cost>, Failure> {
 }
 
 pub(super) fn of_runs(prices: &Prices, args: &CostArgs) -> Result<Vec<Cost>, Failure> {
-    let (runs, named) = (&args.runs, &args.platform);
+    let (runs, named) = (runs::named(&args.runs), &args.platform);
     if named.len() > 1 && named.len() != runs.len() {
         return Err(Failure::usage(format!(
             "--platform is given {} times for {} runs; give it once for all, or once for each",
@@ -67,7 +67,7 @@ pub(super) fn of_runs(prices: &Prices, args: &CostArgs) -> Result<Vec<Cost>, Fai
         )));
     }
     let platform = |at: usize| named.get(at).or(named.first()).map(String::as_str);
-    let priced = runs.iter().enumerate().map(|(at, run)| {
+    let priced = runs.into_iter().enumerate().map(|(at, run)| {
         let paths = records_of(run, &args.dir)?;
         let costs = paths.iter().map(|path| {
             let record = stored::read(path)?;

@@ -63,6 +63,11 @@ pub(super) fn find(run: &str, dir: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
+/// The runs among names that a shell may have made of `assay-runs/*`: the catalogue beside them is none.
+pub(super) fn named(names: &[String]) -> Vec<&String> {
+    names.iter().filter(|name| Path::new(name).file_name().is_none_or(|file| file != rundir::CATALOGUE)).collect()
+}
+
 /// The record files that one name stands for.
 pub(super) fn records_of(name: &str, dir: &Path) -> Result<Vec<PathBuf>, Failure> {
     let found = find(name, dir)?;

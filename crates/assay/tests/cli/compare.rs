@@ -129,6 +129,8 @@ fn mistakes_name_the_run_and_the_way_out() {
         (&["compare", "a", "nowhere"], "assay runs list"),
         (&["compare", "a", "empty"], "record.json"),
         (&["compare", "a", "bad.json"], "bad.json"),
+        // What a shell makes of a directory of one run.
+        (&["compare", "a", "catalogue.jsonl"], "only one is named"),
         (&["compare", "a", "a", "-o", "no/such/file"], "no/such/file"),
     ] {
         let done = place.assay(args);
