@@ -83,6 +83,11 @@ fn the_story_of_a_bad_box_prints_what_its_page_shows() {
 }
 
 #[test]
+fn the_story_of_a_database_that_moves_prints_what_its_page_shows() {
+    retell("moving");
+}
+
+#[test]
 fn the_story_of_two_clouds_prints_what_its_page_shows() {
     retell("two-clouds");
 }
