@@ -151,10 +151,15 @@ fn stored_crc(block: &[u8]) -> u32 {
 fn crc_of(block: &[u8]) -> u32 {
     let head = crc32c::crc32c(&block[..CRC_BYTES.start]);
     let head = crc32c::crc32c_append(head, &[0; 4]);
-    // The same CRC by carry-less multiplication, where the CPU has it wide: 0.19 us for 8 KiB instead of 0.45. The state
-    // goes on from the complement, as CRC-32C complements at both ends.
-    let mut rest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, u64::from(!head));
-    rest.update(&block[CRC_BYTES.end..]);
+    crc_append(head, &block[CRC_BYTES.end..])
+}
+
+/// The CRC-32C of what `crc` is of, and `bytes` after it: for whole blocks, by carry-less multiplication where the CPU has it wide:
+/// 0.19 us for 8 KiB where the instruction for CRC-32C, quicker for few bytes, takes 0.45.
+pub(crate) fn crc_append(crc: u32, bytes: &[u8]) -> u32 {
+    // The state goes on from the complement, as CRC-32C complements at both ends.
+    let mut rest = Digest::new_with_init_state(CrcAlgorithm::Crc32Iscsi, u64::from(!crc));
+    rest.update(bytes);
     rest.finalize() as u32
 }
 

@@ -3,7 +3,7 @@
 //! `docs/design/native-engine.md` is this module in prose; both change together.
 //! The engine writes with it, recovery reads with it.
 
-use super::block_format::COLUMN_BYTES;
+use super::block_format::{COLUMN_BYTES, crc_append};
 
 /// Bytes of a log block's header.
 pub(crate) const LOG_HEADER_BYTES: usize = 16;
@@ -65,13 +65,13 @@ pub(crate) fn seal_block(block: &mut [u8], what: LogBlock, seed: u32) {
     block[4..6].copy_from_slice(&what.payload.to_le_bytes());
     block[6..8].copy_from_slice(&flags.to_le_bytes());
     block[8..16].copy_from_slice(&what.lsn.to_le_bytes());
-    let crc = crc32c::crc32c_append(seed, &block[4..]);
+    let crc = crc_append(seed, &block[4..]);
     block[..4].copy_from_slice(&crc.to_le_bytes());
 }
 
 /// The header of a block that verifies; `None` for any other bytes.
 pub(crate) fn open_block(block: &[u8], seed: u32) -> Option<LogBlock> {
-    let crc = crc32c::crc32c_append(seed, &block[4..]);
+    let crc = crc_append(seed, &block[4..]);
     if crc.to_le_bytes() != block[..4] {
         return None;
     }
