@@ -39,6 +39,10 @@ mod running;
 mod session;
 mod slices;
 mod slob;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+#[cfg(not(feature = "sqlite"))]
+#[path = "sqlite/absent.rs"]
 pub mod sqlite;
 mod statistics;
 mod stream;
