@@ -274,7 +274,7 @@ queue=()
 for script in tests/e2e/*.sh; do
     [ "$script" = tests/e2e/lib.sh ] || queue+=("$script")
 done
-[ "$long" = no ] || queue+=(tests/e2e/long/{soak,many-schemas}.sh)
+[ "$long" = no ] || queue+=(tests/e2e/long/{soak,many-schemas,push}.sh)
 next_script() {
     local script=${queue[0]}
     queue=("${queue[@]:1}")

@@ -137,6 +137,13 @@ unpack_mariadb_plugins() {
     rm mariadb-server_*.deb
 }
 
+# The one program of a package that would start a service.
+unpack_prometheus() {
+    apt-get download -qq prometheus || return
+    dpkg-deb --fsys-tarfile prometheus_*.deb | tar -x --strip-components 3 ./usr/bin/prometheus || return
+    rm prometheus_*.deb
+}
+
 # Debian's stable releases have no package of MySQL. The one of its development branch, with the libraries it needs, makes a
 # tree of its own, which takes nothing from the system and gives it nothing; only root can work in it.
 unpack_mysql() {
@@ -188,6 +195,7 @@ fetch() {
     once "$programs/mariadb/$mariadb" unpack_mariadb
     once "$programs/mariadb/plugins" unpack_mariadb_plugins
     [ $as_root = no ] || once "$mysql" unpack_mysql
+    [ "$long" = no ] || once "$programs/prometheus" unpack_prometheus
 }
 scratch=$(mktemp -d "${TMPDIR:-/var/tmp}/assay-test.XXXXXX")
 # The compiler needs none of them, so they arrive while it works; what it does need is waited for.
@@ -236,6 +244,7 @@ require_fetched() {
         skip "tests on MariaDB: its programs cannot be fetched"
     fi
 
+    [ ! -x "$programs/prometheus/prometheus" ] || export PROMETHEUS=$programs/prometheus/prometheus
     if PATH=$PATH:/usr/sbin command -v nats-server >/dev/null; then
         export ASSAY_REQUIRE_NATS=yes
     else

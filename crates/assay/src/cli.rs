@@ -300,9 +300,22 @@ pub(crate) struct RunOnlyArgs {
     /// stderr has the URL with its token. The page ends with the run, whoever looks at it.
     #[arg(long, value_name = "ADDR:PORT", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:0")]
     pub(crate) live: Option<String>,
+    #[command(flatten)]
+    pub(crate) push: PushArgs,
     /// Print the plan and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+}
+
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct PushArgs {
+    /// Send the figures to a monitoring system every 10 s while the run goes on, and at its end: Prometheus' remote
+    /// write, such as http://127.0.0.1:9090/api/v1/write
+    #[arg(long, value_name = "URL")]
+    pub(crate) push: Option<String>,
+    /// The value of the Authorization header of --push: a file of one line, such as Bearer TOKEN
+    #[arg(long, value_name = "FILE", requires = "push")]
+    pub(crate) push_authorization: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]

@@ -24,6 +24,7 @@ mod observer;
 mod perform;
 mod plan_text;
 mod progress;
+mod push;
 mod record;
 mod recover;
 #[cfg(test)]

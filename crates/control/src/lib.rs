@@ -1,10 +1,12 @@
-//! What reaches beyond one process: a fleet of hosts that run one test together, and pages for who watches or reads runs.
+//! What reaches beyond one process: a fleet of hosts that run one test together, pages for who watches or reads runs, and
+//! figures for a monitoring system.
 //!
 //! The only crate with an asynchronous runtime. It measures nothing: each part of a fleet is a run like any other, in a process of
 //! its own, whose snapshots are added here. Nothing here prints.
 #![forbid(unsafe_code)]
 
 pub mod fleet;
+pub mod push;
 pub mod serve;
 
 use std::io::{self, Read as _};

@@ -2,7 +2,7 @@
 
 use super::format::{self, JSON, TEXT};
 use super::params::{self, Flags};
-use super::{DataArgs, DestroyArgs, PrepareArgs, RunArgs, RunOnlyArgs, SettingArgs, SweepArgs};
+use super::{DataArgs, DestroyArgs, PrepareArgs, PushArgs, RunArgs, RunOnlyArgs, SettingArgs, SweepArgs};
 use crate::registry;
 use assay_report::formats::Format;
 use clap::{Args, Subcommand};
@@ -111,6 +111,8 @@ pub(crate) struct OrdersRunArgs {
     /// Show the run in a browser while it goes on [default address: 127.0.0.1 and a free port]
     #[arg(long, value_name = "ADDR:PORT", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:0")]
     live: Option<String>,
+    #[command(flatten)]
+    push: PushArgs,
     /// Print the plan and touch nothing
     #[arg(long)]
     dry_run: bool,
@@ -128,6 +130,7 @@ impl From<OrdersRunArgs> for RunArgs {
                 repeat: args.repeat,
                 detect: None,
                 live: args.live,
+                push: args.push,
                 dry_run: args.dry_run,
             },
         }

@@ -5,7 +5,7 @@ use crate::cli::{RunArgs, RunitArgs};
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure};
 use crate::perform;
-use crate::{answer, hooks, plan_text, run_plan, rundir, signals, ui};
+use crate::{answer, hooks, plan_text, push, run_plan, rundir, signals, ui};
 use assay_measure::record::Record;
 use assay_run::engine::{DataSet, Line};
 use assay_run::plan::Plan;
@@ -27,6 +27,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     if args.more.repeat > 1 && args.more.live.is_some() {
         return Err(Failure::usage("--live shows one run: leave out --repeat, or show all of them by `assay serve`"));
     }
+    if args.more.repeat > 1 && args.more.push.push.is_some() {
+        return Err(Failure::usage("--push sends the figures of one run: leave out --repeat"));
+    }
     if args.more.repeat > 1 {
         super::repeat::refuse(&configured, args.more.format)?;
     }
@@ -39,6 +42,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     // A port that cannot be had ends the command before anything is loaded.
     let live = args.more.live.as_ref().filter(|_| !args.more.dry_run);
     let live = live.map(|listen| super::serve::live(listen, &place)).transpose()?;
+    let push = if args.more.dry_run { None } else { push::start(&args.more.push, &id, &place)? };
     let (data, plan) = if let Some(data) = perform::data_set(&configured)? {
         let plan = perform::plan(&mut configured, &data)?;
         hooks::check(&configured.commands, &plan)?;
@@ -72,6 +76,9 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     let kept = place.clone();
     let mut deliver = |record: &Record| answer::product(record, args.more.format, &kept);
     let ended = perform::perform(&configured, &plan, &stop, id, place, &mut deliver);
+    if let Some(push) = push {
+        push.end();
+    }
     if let Some(server) = live {
         server.end();
     }

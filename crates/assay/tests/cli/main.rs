@@ -44,6 +44,7 @@ mod postgres_frozen;
 mod postgres_moods;
 mod postgres_temp;
 mod probes;
+mod push;
 mod recovery;
 mod redo;
 mod redo_demand;

@@ -20,6 +20,8 @@ use assay_measure::record::Record;
 use std::io::{Error as IoError, Write};
 use thiserror::Error;
 
+pub use openmetrics::{Series, series};
+
 /// A form in which a record can be had.
 #[derive(Debug)]
 pub struct Format {

@@ -43,6 +43,24 @@ pub(super) const PROMETHEUS: Format = Format {
     ..PLAIN
 };
 
+/// A sample of the summary, for who takes it from this program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Its name, with what its kind adds to that of the family.
+    pub name: String,
+    /// Its labels, those of the run first; none is empty.
+    pub labels: Vec<(&'static str, String)>,
+    /// Its value: of a counter since the begin of the window.
+    pub value: f64,
+}
+
+/// The samples of the same summary, and their instant, s since 1970: where the window ends.
+#[must_use]
+pub fn series(record: &Record) -> Option<(f64, Vec<Series>)> {
+    let at_s = seconds_since_1970(&record.interval.end)?;
+    Some((at_s, summary(record, None).series()))
+}
+
 /// The summary of a run, every sample at one instant where there is one.
 fn summary(record: &Record, at_s: Option<f64>) -> Families {
     let mut families = Families::new(common(record), at_s);
