@@ -6,7 +6,7 @@ use crate::cli::FleetPartArgs;
 use crate::exit::Failure;
 use crate::ui;
 use assay_control::fleet::clock::mono_ns;
-use assay_control::fleet::worker::{Order, Said, line};
+use assay_control::fleet::worker::{Begin, Order, Said, line};
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::locked::locked;
 use assay_measure::snapshot::RunData;
@@ -14,6 +14,7 @@ use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use std::io::{BufRead, Write};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
@@ -25,6 +26,11 @@ const LOOK: Duration = Duration::from_millis(500);
 const LEAD_NS: Ns = 30_000_000;
 const LEAD_OF_HOST_NS: Ns = 3_000_000;
 const LEAD_NS_MAX: Ns = 400_000_000;
+/// The last of a wait, which no timer ends so exactly.
+const SPIN_NS: Ns = 200_000;
+/// How much later than this host's sessions those of the others may reach a mark and have told their server: of a snapshot, which
+/// should span 50 ms at most.
+const PUBLISHED: Duration = Duration::from_millis(20);
 
 /// See the module.
 #[derive(Debug)]
@@ -33,7 +39,10 @@ pub(crate) struct FleetPart {
     hosts: u32,
     seed: u64,
     orders: Mutex<Receiver<Order>>,
-    start_ns: OnceLock<u64>,
+    begin: OnceLock<Begin>,
+    /// Of a probe: it has begun, and so long after the instant, ns.
+    has_begun: AtomicBool,
+    late_ns: AtomicU64,
 }
 
 static PART: OnceLock<FleetPart> = OnceLock::new();
@@ -43,13 +52,53 @@ pub(crate) fn get() -> Option<&'static FleetPart> {
     PART.get()
 }
 
+/// A probe whose hosts begin at one instant: waits until shortly before it, where this process is a part.
+pub(crate) fn ready() {
+    if let Some(part) = get() {
+        part.await_start(&Stop::of_process(), None);
+    }
+}
+
+/// Waits for that instant.
+pub(crate) fn begin() {
+    let Some(part) = get().filter(|part| !part.has_begun.swap(true, Ordering::Relaxed)) else {
+        return;
+    };
+    let clock = Clock::real();
+    let gate_ns = part.start_at(clock.now_ns());
+    while let Some(left) = gate_ns.checked_sub(clock.now_ns()).filter(|left| *left > 0) {
+        match left {
+            ..SPIN_NS => std::hint::spin_loop(),
+            _ => std::thread::sleep(Duration::from_nanos(left - SPIN_NS)),
+        }
+    }
+    part.late_ns.store(clock.now_ns().saturating_sub(gate_ns), Ordering::Relaxed);
+}
+
+/// Says what a probe measured here, and where its own record will be.
+pub(crate) fn measured(place: &Path, data: Option<RunData>) {
+    if let (Some(part), Some(mut data)) = (get(), data) {
+        data.began_ns = Some(part.late_ns.load(Ordering::Relaxed));
+        part.say(&Said::Dir(std::path::absolute(place).unwrap_or_default().display().to_string()));
+        part.measured(&data);
+    }
+}
+
 /// Makes this process one.
 pub(crate) fn attach(args: &FleetPartArgs) -> Result<(), Failure> {
     ui::log_to(Path::new("/dev/null"))?;
     let (sender, orders) = channel();
     let &FleetPartArgs { host, hosts, seed, .. } = args;
     // A second would be a mistake of this program; the first stays.
-    let _ = PART.set(FleetPart { host, hosts, seed, orders: Mutex::new(orders), start_ns: OnceLock::new() });
+    let _ = PART.set(FleetPart {
+        host,
+        hosts,
+        seed,
+        orders: Mutex::new(orders),
+        begin: OnceLock::new(),
+        has_begun: AtomicBool::new(false),
+        late_ns: AtomicU64::new(0),
+    });
     std::thread::spawn(move || {
         for text in std::io::stdin().lock().lines().map_while(Result::ok) {
             let Ok(order) = serde_json::from_str(&text) else { continue };
@@ -81,21 +130,21 @@ impl FleetPart {
         let _ = out.write_all(line(word).as_bytes()).and_then(|()| out.flush());
     }
 
-    /// Says that every session is ready, and waits until shortly before the start.
-    pub(crate) fn await_start(&self, stop: &Stop) {
-        self.say(&Said::Ready);
+    /// Says that every session is ready, and which server this host can read for all; waits until shortly before the start.
+    pub(crate) fn await_start(&self, stop: &Stop, server: Option<String>) {
+        self.say(&Said::Ready(server));
         let orders = locked(&self.orders);
         // Many hosts may be one machine: nobody wakes to look whether there is something to do.
-        let at_ns = loop {
+        let begin = loop {
             match orders.recv_timeout(LOOK) {
-                Ok(Order::Start(at_ns)) => break at_ns,
+                Ok(Order::Start(begin)) => break begin,
                 Err(RecvTimeoutError::Timeout) if !stop.requested() => {}
                 Ok(Order::Stop) | Err(_) => return,
             }
         };
-        let _ = self.start_ns.set(at_ns);
+        let _ = self.begin.set(begin);
         let lead_ns = (LEAD_NS + LEAD_OF_HOST_NS * u64::from(self.host)).min(LEAD_NS_MAX);
-        while let Some(left) = at_ns.checked_sub(mono_ns() + lead_ns).filter(|_| !stop.requested()) {
+        while let Some(left) = begin.at_ns.checked_sub(mono_ns() + lead_ns).filter(|_| !stop.requested()) {
             let _ = orders.recv_timeout(Duration::from_nanos(left).min(LOOK));
         }
     }
@@ -103,10 +152,19 @@ impl FleetPart {
     /// The instant of the gate by the run's clock: the agreed one, unless it is over.
     pub(crate) fn start_at(&self, earliest_ns: Ns) -> Ns {
         let (now_ns, mono) = (Clock::real().now_ns(), mono_ns());
-        let agreed = self.start_ns.get().map_or(0, |at_ns| now_ns + at_ns.saturating_sub(mono));
+        let agreed = self.begin.get().map_or(0, |begin| now_ns + begin.at_ns.saturating_sub(mono));
         let gate_ns = agreed.max(earliest_ns);
         self.say(&Said::Gate(mono + gate_ns.saturating_sub(now_ns)));
         gate_ns
+    }
+
+    /// Whether this host reads its server for all; if so, a little later than the sessions of all hosts have published there.
+    pub(crate) fn reads_server(&self) -> bool {
+        let reads = self.begin.get().is_some_and(|begin| begin.reads_server);
+        if reads && self.hosts > 1 {
+            std::thread::sleep(PUBLISHED);
+        }
+        reads
     }
 
     /// Says what was measured.

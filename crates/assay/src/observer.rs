@@ -1,7 +1,7 @@
 //! Follows a run: appends the series, shows the live line.
 
 use crate::exit::Failure;
-use crate::fleet_part;
+use crate::fleet_part::{self, FleetPart};
 use crate::follow::Follow;
 use crate::hooks::{Call, Hooks};
 use crate::progress::Live;
@@ -148,6 +148,10 @@ impl Observer for RunObserver<'_> {
         self.follow.as_ref().is_some_and(Follow::is_over)
     }
 
+    fn reads_server(&mut self) -> bool {
+        fleet_part::get().is_none_or(FleetPart::reads_server)
+    }
+
     /// The record's series is made here, and every snapshot is in the file.
     fn needs_series(&self) -> bool {
         false
@@ -159,7 +163,7 @@ impl Observer for RunObserver<'_> {
         };
         self.pre(&hooks, &stop)?;
         if let Some(part) = fleet_part::get() {
-            part.await_start(&stop);
+            part.await_start(&stop, self.engine.server());
         }
         Ok(())
     }

@@ -93,6 +93,12 @@ pub trait Kind: Sync {
     /// Adds what the readings of a run tell this kind alone to its record, which has everything else.
     fn complete(&self, _data: &RunData, _record: &mut Record) {}
 
+    /// What the readings of several hosts told this kind alone ([`RunData::part`]) as those of one run; `None` where they do not
+    /// add up.
+    fn add_parts(&self, _parts: &[&serde_json::Value]) -> Option<serde_json::Value> {
+        None
+    }
+
     /// THE list of its figures: what comparison, gates, trends, cost and exports read in [`Record::metrics`].
     fn metrics(&self, record: &Record) -> Vec<Metric>;
 

@@ -16,7 +16,7 @@ use super::prepare::prepare;
 use super::recovery::ensure_clean;
 use super::survey::{Found, is_unfinished, survey};
 use assay_measure::config::{ParamDef, Settings};
-use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, RowStamps, Target};
+use assay_run::engine::{DataSet, Engine, EngineError, Hosts, Line, Presence, Progress, RowStamps, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 
@@ -29,8 +29,8 @@ impl Target for Native {
         "native"
     }
 
-    fn counts_alone(&self) -> bool {
-        true
+    fn hosts(&self) -> Hosts {
+        Hosts::Each
     }
 
     fn form(&self) -> &'static str {

@@ -5,7 +5,7 @@
 use crate::checks::{BROKEN, HOLDS};
 use crate::mix::Tx;
 use crate::params::Pause;
-use crate::part::{OrdersInfo, TxRow};
+use crate::part::{FromEngine, OrdersInfo, TxRow};
 use crate::results;
 use crate::workload::NAME;
 use assay_awr::Workload;
@@ -17,6 +17,7 @@ use assay_measure::record::{Advice, Figure, Metric, Record};
 use assay_measure::section::{Cell, Column, Section, Sections, Weight, left, right, wrapped};
 use assay_measure::snapshot::RunData;
 use assay_measure::units::{fixed, six, thousands};
+use serde::Deserialize;
 
 /// What every workload's records contain.
 const BASE: Workload = Workload(NAME);
@@ -46,6 +47,12 @@ impl Kind for Orders {
             record.run.verdict_reasons.push(info.consistency());
         }
         record.parts.put(&info);
+    }
+
+    fn add_parts(&self, parts: &[&serde_json::Value]) -> Option<serde_json::Value> {
+        let parts = parts.iter().map(|part| FromEngine::deserialize(*part).ok());
+        let all = parts.reduce(|all, more| Some(all?.with(&more?)))??;
+        serde_json::to_value(all).ok()
     }
 
     fn metrics(&self, record: &Record) -> Vec<Metric> {

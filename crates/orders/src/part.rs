@@ -38,6 +38,27 @@ pub struct FromEngine {
     pub checks_s: f64,
     /// Arrival rate, transactions per second; 0 for a closed loop.
     pub rate_per_s: u64,
+    /// Hosts that ran it at the same time, each with books of its own; the last to close them checks.
+    #[serde(skip_serializing_if = "is_one")]
+    pub hosts: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(hosts: &u32) -> bool {
+    *hosts < 2
+}
+
+impl FromEngine {
+    /// Together with that of another host of the same run.
+    #[must_use]
+    pub fn with(mut self, other: &Self) -> Self {
+        self.ledger.merge(&other.ledger);
+        if self.checks.is_empty() && !other.checks.is_empty() {
+            (self.checks, self.checks_s) = (other.checks.clone(), other.checks_s);
+            self.unchecked.clear();
+        }
+        self
+    }
 }
 
 /// Figures of one transaction in the run's window.

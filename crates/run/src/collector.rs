@@ -298,7 +298,9 @@ impl Collector<'_> {
             first = first.min(published.at_ns);
             last = last.max(published.at_ns);
         }
-        stats.merge(&self.engine.sample());
+        if self.engine.server().is_none() || self.observer.reads_server() {
+            stats.merge(&self.engine.sample());
+        }
         let read_at = self.control.clock.now_ns().max(last);
         if let Some(queue) = &self.control.queue {
             // Nobody takes one after the stop.

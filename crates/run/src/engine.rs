@@ -192,6 +192,12 @@ pub trait Engine: Send + Sync {
     /// When the target cannot serve the sessions.
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError>;
 
+    /// Which server [`Engine::sample`] reads, in words that are the same on all of its clients and of no other server; `None`
+    /// where what it counts is of this process alone.
+    fn server(&self) -> Option<String> {
+        None
+    }
+
     /// Cumulative statistics of everything that is not a driver thread (writers, server), plus gauges.
     /// Called at snapshots from the collector's thread, and a last time after [`Engine::close`],
     /// when nothing moves any more: the sums of that reading are exact.
@@ -318,6 +324,17 @@ pub trait Watched {
     fn facts(&self) -> Vec<Fact>;
 }
 
+/// How several hosts run on a target at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hosts {
+    /// Each has a data set of its own, and what it counts is of its process alone.
+    Each,
+    /// All load one server, which counts for all of them.
+    OneServer,
+    /// They do not, and why.
+    Never(&'static str),
+}
+
 /// A target: one crate or folder, one line in the registry of the program.
 pub trait Target: Sync {
     /// `native`, `postgres`, ...: also the URL scheme.
@@ -351,9 +368,9 @@ pub trait Target: Sync {
         Ok(())
     }
 
-    /// Whether what it counts is of this process alone, so that the counts of several hosts add up: a server counts for all.
-    fn counts_alone(&self) -> bool {
-        false
+    /// How several hosts run on it at the same time.
+    fn hosts(&self) -> Hosts {
+        Hosts::OneServer
     }
 
     /// The refusal of a data set that is there and cannot be added to; `None` where schemas can be.

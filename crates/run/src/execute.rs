@@ -137,6 +137,8 @@ pub fn execute(
             .spawn_all(scope, &assignments, &homes, tracer.as_ref())
             .and_then(|()| wait_ready(&control, stop, timeout))
             .and_then(|ready| may_start(hooks, stop).map(|()| ready))
+            // The other hosts of a fleet may have been waited for.
+            .inspect(|_| engine.phase(READY, Some(timeout)))
             .inspect_err(|_| {
                 control.cancel_gate();
                 // Threads that still wait for their sessions would be waited for.

@@ -39,6 +39,11 @@ pub trait Observer {
     fn start_at(&mut self, earliest_ns: Ns) -> Ns {
         earliest_ns
     }
+    /// Whether this run reads what a server counts for all of its clients ([`Engine::server`](crate::engine::Engine::server));
+    /// asked before each snapshot. Of the hosts of a fleet that load one server, one does.
+    fn reads_server(&mut self) -> bool {
+        true
+    }
     /// Whether the run's data must hold the snapshots between gate and end: some hundreds of KB each, which an
     /// observer that makes of them what it needs as they come can do without.
     fn needs_series(&self) -> bool {

@@ -242,6 +242,12 @@ impl Plan {
         Ok(())
     }
 
+    /// Hosts that run it at the same time, beside this one.
+    #[must_use]
+    pub fn other_hosts(&self) -> u32 {
+        self.share.map_or(0, |share| share.hosts - 1)
+    }
+
     /// Sessions of all hosts.
     #[must_use]
     pub fn sessions_of_fleet(&self) -> u32 {

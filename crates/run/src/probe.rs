@@ -3,8 +3,10 @@
 //! A [`Target`](crate::engine::Target) lives on: it is prepared, run and destroyed. A probe is
 //! aimed at a place, measures, and leaves that place as it found it.
 
+mod hosts;
 mod option;
 
+pub use hosts::{OfHost, added};
 pub use option::ProbeOption;
 
 use crate::engine::{EngineError, Line};
@@ -71,6 +73,9 @@ impl Takes {
     }
 }
 
+/// See [`ProbeSpec::over_hosts`]; `None` where a part cannot be read.
+pub type OverHosts = fn(&RunData, &[&serde_json::Value]) -> Option<Record>;
+
 /// What a probe measures against.
 #[derive(Clone, Copy, Debug)]
 pub enum Takes {
@@ -117,6 +122,9 @@ pub struct ProbeSpec {
     pub options: &'static [&'static [ProbeOption]],
     /// The kind of its records.
     pub kind: &'static dyn Kind,
+    /// The record of one test that several hosts made at the same time, from labels and the part of each host's [`Measured::data`];
+    /// `None` for a probe whose readings do not add up.
+    pub over_hosts: Option<OverHosts>,
     /// Aims at a place and plans for about the time asked. Looks without touching. It refuses a place that must not or cannot be used
     /// (somebody else's file, no such directory, too little space), and words that the probe's language does not have.
     pub aim: fn(&Request) -> Result<Box<dyn Aimed>, EngineError>,
@@ -143,6 +151,7 @@ impl ProbeSpec {
             has_long_flags_with_one_dash: false,
             follows: &[],
             options: &[],
+            over_hosts: None,
             kind,
             aim,
         }
@@ -188,6 +197,17 @@ pub trait Steps: Sync {
     /// Step `number` of `of`, from 1, begins; `what` says what it measures.
     fn step(&self, number: usize, of: usize, what: &str);
 
+    /// Everything is laid out; returns when the measurement may be got ready. Of a fleet, shortly before all hosts begin.
+    fn ready(&self) {}
+
+    /// Returns when the first request may be made: of a fleet, at the instant that all hosts begin at.
+    fn begin(&self) {}
+
+    /// Whether other hosts do the same at this time: then nothing is added that this one alone would.
+    fn is_one_of_many(&self) -> bool {
+        false
+    }
+
     /// How far a step is whose end the time asked for does not tell, in words; about once a second.
     fn say(&self, _how_far: &str) {}
 
@@ -202,6 +222,12 @@ pub trait Steps: Sync {
 pub trait Measured: Any + Debug {
     /// Whether a stop request ended it before its time.
     fn was_stopped(&self) -> bool;
+
+    /// Its readings as the data of a run: the window, its operations, and all of them as the part; `None` where those of several hosts
+    /// do not add up ([`ProbeSpec::over_hosts`]).
+    fn data(&self, _labels: &RunData) -> Option<RunData> {
+        None
+    }
 
     /// Its record, figures, advice and all; one whose verdict is invalid ends the command with the exit code of an
     /// invalid run. `labels` brings id, label, settings and the host's facts; of the

@@ -1,6 +1,7 @@
 //! Claims on a data set: runs share one, every other command needs it exclusively.
 
 use assay_run::engine::{EngineError, Remarks};
+use assay_run::plan::Plan;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -64,6 +65,8 @@ pub(crate) fn settled<T, C>(
 #[derive(Debug)]
 pub(crate) struct Company {
     own: u64,
+    /// Hosts of a fleet's run beside this one, each with a claim of its own.
+    hosts: u32,
     begun: Instant,
     /// By session: its name, and when it was first and last seen.
     others: BTreeMap<u64, (String, Duration, Duration)>,
@@ -75,22 +78,22 @@ pub(crate) struct Company {
 
 impl Company {
     /// Follows the claim that this session holds.
-    pub(crate) fn of(own: u32) -> Self {
-        Self { own: own.into(), begun: Instant::now(), others: BTreeMap::new(), lost: None, ended: false }
+    pub(crate) fn of(own: u32, plan: Option<&Plan>) -> Self {
+        let hosts = plan.map_or(0, Plan::other_hosts);
+        Self { own: own.into(), hosts, begun: Instant::now(), others: BTreeMap::new(), lost: None, ended: false }
     }
 
     /// Notes the holders found by a reading, with the name of each.
     pub(crate) fn note(&mut self, holders: impl IntoIterator<Item = (u64, String)>) {
         let now = self.begun.elapsed();
-        let mut is_held = self.ended;
-        for (id, name) in holders {
-            if id == self.own {
-                is_held = true;
-            } else {
+        let (own, others): (Vec<_>, Vec<_>) = holders.into_iter().partition(|(id, _)| *id == self.own);
+        // Whoever comes beside a fleet's hosts cannot be told from them.
+        if others.len() > self.hosts as usize {
+            for (id, name) in others {
                 self.others.entry(id).or_insert((name, now, now)).2 = now;
             }
         }
-        if !is_held {
+        if own.is_empty() && !self.ended {
             self.lost.get_or_insert(now);
         }
     }
@@ -102,7 +105,14 @@ impl Company {
 
     /// Adds remarks on shared use and on a lost claim to the record.
     pub(crate) fn remark(&self, remarks: &mut Remarks) {
-        for (id, (name, from, until)) in &self.others {
+        if self.hosts > 0 && !self.others.is_empty() {
+            remarks.warnings.push(format!(
+                "Others than the {} hosts of this run shared its data set at the same time. If they ran a load, the figures \
+                 show all loads together; repeat the run alone, or name another data set.",
+                self.hosts + 1
+            ));
+        }
+        for (id, (name, from, until)) in self.others.iter().filter(|_| self.hosts == 0) {
             remarks.warnings.push(format!(
                 "Another assay shared this data set at the same time ({name}server session {id}, seen from {:.0} s to {:.0} s \
                  after this run claimed it). If it was a run, the figures show both loads together; repeat the run \
@@ -160,6 +170,27 @@ mod tests {
         assert!(matches!(&found, Err(EngineError::Unusable(text)) if text.contains("session 7")), "{found:?}");
         let found = settled(torn_at_first(), || Ok(None::<()>));
         assert!(matches!(&found, Err(EngineError::Damaged(text)) if text == "0 rows"), "{found:?}");
+    }
+
+    #[test]
+    fn the_hosts_of_a_run_are_no_strangers_to_it() {
+        let mut plan = Plan::plain(1, 3, 1000);
+        plan.take_share(0, 3).expect("a session each");
+        let mut company = Company::of(1, Some(&plan));
+        let holders = |ids: &[u64]| ids.iter().map(|id| (*id, String::new())).collect::<Vec<_>>();
+        let said = |company: &Company| {
+            let mut remarks = Remarks::default();
+            company.remark(&mut remarks);
+            (remarks.warnings, remarks.invalid)
+        };
+        company.note(holders(&[1, 2, 3]));
+        assert_eq!(said(&company), (Vec::new(), Vec::new()));
+        company.note(holders(&[1, 2, 3, 4]));
+        let (warnings, invalid) = said(&company);
+        assert!(warnings.len() == 1 && warnings[0].starts_with("Others than the 3 hosts"), "{warnings:?}");
+        assert!(invalid.is_empty());
+        company.note(holders(&[2, 3]));
+        assert!(said(&company).1[0].contains("was lost"));
     }
 
     #[test]

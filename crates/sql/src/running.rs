@@ -89,6 +89,11 @@ pub(crate) trait Attachment: Send + Sync {
 
     fn remarks(&self) -> Remarks;
 
+    /// As [`Engine::server`](assay_run::engine::Engine::server).
+    fn server(&self) -> Option<String> {
+        None
+    }
+
     /// Counters of the server and of its host at this instant.
     fn sample(&self) -> StatSet;
 

@@ -427,6 +427,10 @@ impl<B: Base> Engine for SlobEngine<B> {
         Ok(Box::new(Pipeline::open(&self.0, sessions)?))
     }
 
+    fn server(&self) -> Option<String> {
+        self.0.on().server()
+    }
+
     fn sample(&self) -> StatSet {
         self.0.on().sample()
     }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod files;
+mod hosts;
 pub mod language;
 mod measured;
 pub mod pattern;
@@ -51,6 +52,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
         ("write_us_p50", &["write_us_p50"]),
         ("write_us_p99", &["write_us_p99"]),
     ],
+    over_hosts: Some(hosts::record),
     ..ProbeSpec::new("io", &record::Storage, |request| Ok(Box::new(aim(requested(request)?)?)))
 };
 

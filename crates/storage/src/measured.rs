@@ -14,6 +14,10 @@ impl Measured for StorageMeasured {
         self.0.stopped
     }
 
+    fn data(&self, labels: &RunData) -> Option<RunData> {
+        Some(crate::hosts::data(labels, &self.0))
+    }
+
     fn record(&self, labels: &RunData) -> Option<Record> {
         Some(crate::record::build(labels, &self.0))
     }

@@ -45,8 +45,9 @@ pub(crate) enum FleetCommand {
     },
     /// Run one test on all hosts at the same time, and make one record of it
     ///
-    /// The settings are those of the whole fleet: its sessions are divided among the hosts. So far it runs `run` on targets whose data
-    /// each host has for itself (native, null).
+    /// The settings are those of the whole fleet: its sessions are divided among the hosts. It runs `run` and `orders run`, on data that
+    /// each host has for itself (native, null) or on one database server, whose own statistics one host reads for all; and `io` and
+    /// `sync`, of which each host does the whole.
     #[command(after_help = "Exit code 4: hosts are missing in the figures (partial), or the run is invalid.")]
     Run(FleetRunArgs),
     /// Print what starts the agents: a Kubernetes job, a Slurm script or a systemd unit
@@ -110,13 +111,13 @@ pub(crate) struct FleetRunArgs {
     /// Take a run whose controller is gone, and make its record
     #[arg(long, value_name = "RUN", conflicts_with = "command")]
     pub(crate) take: Option<String>,
-    /// Run directory, new or empty [default: ./assay-runs/TIME-slob-ID, UTC]
+    /// Run directory, new or empty [default: ./assay-runs/TIME-KIND-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
     /// What to print
     #[arg(long, value_parser = format::of_record(), default_value = format::ANSWER)]
     pub(crate) format: &'static Format,
-    /// The command for every host, behind --: run [OPTIONS]
+    /// The command for every host, behind --: run, orders run, io or sync, with their options
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "take")]
     pub(crate) command: Vec<String>,
 }

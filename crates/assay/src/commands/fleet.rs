@@ -1,15 +1,18 @@
 //! `fleet`: one test on several hosts.
 
 use super::flag_time::time_within;
-use crate::cli::{BusArgs, Cli, Command, FleetArgs, FleetCommand, FleetName, FleetPartArgs, FleetRunArgs, RunArgs};
+use crate::cli::{
+    BusArgs, Cli, Command, FleetArgs, FleetCommand, FleetName, FleetPartArgs, FleetRunArgs, IoArgs, OrdersArgs,
+    OrdersCommand, ProbeCommand, RunArgs,
+};
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure};
 use crate::rundir::{self, RunDir};
-use crate::{answer, fleet_part, perform, progress, record, signals, ui};
+use crate::{answer, fleet_part, perform, progress, record, registry, signals, ui};
 use assay_awr::record::SeriesBuilder;
 use assay_control::fleet::agent::{self, Options, Share};
 use assay_control::fleet::bus::Address;
-use assay_control::fleet::controller::{self, Asked, Gathered, Watcher};
+use assay_control::fleet::controller::{self, Gathered, Watcher};
 use assay_control::fleet::manifest::{Envelope, manifest};
 use assay_control::fleet::merge::Piece;
 use assay_control::fleet::message::Hello;
@@ -18,10 +21,14 @@ use assay_control::fleet::{FleetError, message, server};
 use assay_control::new_token;
 use assay_measure::clock::Ns;
 use assay_measure::config::ENVIRONMENT_PREFIX;
+use assay_measure::record::Record;
+use assay_measure::snapshot::RunData;
 use assay_run::bounded;
+use assay_run::engine::Hosts;
 use assay_run::host::random_u32;
 use assay_run::stop::Stop;
 use assay_sql::temp;
+use assay_storage::language;
 use clap::Parser;
 use std::path::Path;
 use std::process::Command as Process;
@@ -59,7 +66,11 @@ pub(super) fn fleet(args: &FleetArgs) -> Result<Code, Failure> {
 /// The part of a run that an agent starts.
 pub(super) fn part(args: &FleetPartArgs) -> Result<Code, Failure> {
     fleet_part::attach(args)?;
-    super::run::run(&run_of(&args.command)?)
+    match asked(&args.command)? {
+        Asked::Run(args) => super::run::run(&args),
+        Asked::Io(args) => super::io::io(&args),
+        Asked::Probe(command) => super::probe::probe(&command),
+    }
 }
 
 impl From<FleetError> for Failure {
@@ -180,7 +191,7 @@ fn run(args: &FleetRunArgs) -> Result<Code, Failure> {
     // Hosts are asked once a second.
     let lost_after = duration("--lost-after", &args.lost_after, controller::LOST_LEAST)?;
     let dead_man = duration("--dead-man", &args.dead_man, controller::DEAD_MAN_LEAST)?;
-    let words = if args.take.is_none() { words(args)? } else { Vec::new() };
+    let (workload, words) = if args.take.is_none() { words(args)? } else { (assay_slob::NAME, Vec::new()) };
     let address = address(&args.bus, CONTROL_URL)?;
     let stop = signals::watch()?;
     let mut shown = Shown(progress::Line::new());
@@ -188,9 +199,9 @@ fn run(args: &FleetRunArgs) -> Result<Code, Failure> {
         Some(run) => controller::take(&address, run, lost_after, &stop, &mut shown)?,
         None => {
             let id = rundir::new_id();
-            let place = rundir::place(args.output.as_deref(), assay_slob::NAME, &id);
+            let place = rundir::place(args.output.as_deref(), workload, &id);
             rundir::refuse_used(&place)?;
-            let asked = Asked {
+            let asked = controller::Asked {
                 address: address.clone(),
                 run: id,
                 version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -219,38 +230,107 @@ fn seed_of(words: &[String]) -> Option<u64> {
     words.iter().find_map(|word| word.strip_prefix("SEED=")?.parse().ok())
 }
 
-/// What can be added over hosts, of the commands there are. The controller asks, and each host again: nobody on the bus has it do
-/// anything else.
-fn run_of(command: &[String]) -> Result<RunArgs, Failure> {
+/// A command that runs on a fleet: what it reads are counts and buckets, which add up over hosts.
+enum Asked {
+    /// A workload: its sessions are divided.
+    Run(Box<RunArgs>),
+    /// A probe: every host does the whole of it.
+    Io(IoArgs),
+    Probe(ProbeCommand),
+}
+
+/// The command for every host. The controller asks, and each host again: nobody on the bus has it do anything else.
+fn asked(command: &[String]) -> Result<Asked, Failure> {
     let parsed = Cli::try_parse_from(std::iter::once("assay").chain(command.iter().map(String::as_str)));
     let parsed = parsed
         .map_err(|error| Failure::usage(format!("the command behind --: {}", error.render().to_string().trim())))?;
-    let Command::Run(asked) = parsed.command else {
-        return Err(Failure::usage(format!(
-            "`{}` cannot run on a fleet yet; `run` can, whose readings are counts and buckets that add up over hosts",
-            command.first().map_or("", String::as_str)
-        )));
+    let (asked, refused) = match parsed.command {
+        Command::Run(asked) => of_run(asked),
+        Command::Orders(OrdersArgs { command: OrdersCommand::Run(asked) }) => of_run(asked.into()),
+        Command::Io(asked) => of_io(asked)?,
+        Command::Probe(asked) if registry::probe(&asked.name).is_some_and(|probe| probe.over_hosts.is_some()) => {
+            of_probe(asked)
+        }
+        _ => {
+            return Err(Failure::usage(format!(
+                "`{}` cannot run on a fleet; run, orders run, io and sync can, whose readings are counts and buckets that add up over \
+                 hosts",
+                command.first().map_or("", String::as_str)
+            )));
+        }
     };
-    let refused = [
-        ("-o", asked.more.output.is_some(), "the fleet's own -o stands before --"),
-        ("--repeat", asked.more.repeat > 1, "repeat the command"),
-        ("--dry-run", asked.more.dry_run, "`assay run --dry-run` shows the plan of one host"),
-        ("--at", !asked.more.at.is_empty(), "a command of --at runs on one host"),
-        ("--live", asked.more.live.is_some(), "a fleet has no live page yet"),
-    ];
-    if let Some((option, _, way_out)) = refused.into_iter().find(|(_, is_given, _)| *is_given) {
-        return Err(Failure::usage(format!("{option} has no meaning behind --: {way_out}")));
+    match refused.into_iter().find(|(_, is_given, _)| *is_given) {
+        None => Ok(asked),
+        Some((option, _, way_out)) => Err(Failure::usage(format!("{option} has no meaning behind --: {way_out}"))),
     }
-    Ok(asked)
 }
 
-/// The command as every host is given it: what was set here by options, a file or the environment, and nothing else.
-fn words(args: &FleetRunArgs) -> Result<Vec<String>, Failure> {
-    let asked = run_of(&args.command)?;
+/// An option, whether it was given, and what to do instead.
+type Refused = Vec<(&'static str, bool, &'static str)>;
+const OUTPUT: &str = "the fleet's own -o stands before --";
+const OWN_TIME: &str = "it would end each host at a time of its own";
+
+fn of_run(asked: RunArgs) -> (Asked, Refused) {
+    let more = &asked.more;
+    let refused = vec![
+        ("-o", more.output.is_some(), OUTPUT),
+        ("--repeat", more.repeat > 1, "repeat the command"),
+        ("--dry-run", more.dry_run, "`assay run --dry-run` shows the plan of one host"),
+        ("--at", !more.at.is_empty(), "a command of --at runs on one host"),
+        ("--live", more.live.is_some(), "a fleet has no live page yet"),
+    ];
+    (Asked::Run(Box::new(asked)), refused)
+}
+
+fn of_probe(asked: ProbeCommand) -> (Asked, Refused) {
+    let args = &asked.args;
+    let refused = vec![
+        ("-o", args.output.is_some(), OUTPUT),
+        ("--dry-run", args.dry_run, "it shows the plan of one host there"),
+        ("--until", args.until.is_some(), OWN_TIME),
+    ];
+    (Asked::Probe(asked), refused)
+}
+
+fn of_io(asked: IoArgs) -> Result<(Asked, Refused), Failure> {
+    if language::help_asked(&asked.words).is_some() {
+        return Err(Failure::usage("help has no meaning behind --: `assay io --help` shows it"));
+    }
+    let jobs = assay_storage::invocation(&asked.words)?;
+    let output = &jobs.output;
+    let file = "a job file lies on this host alone: `assay io --showcmd FILE` prints its options";
+    let refused = vec![
+        ("-o or --run-directory", output.run_directory.is_some() || output.no_record, OUTPUT),
+        ("--output", output.file.is_some(), "each host would print a report of its own"),
+        ("--showcmd or --parse-only", output.show_command || output.parse_only, "it is for one host"),
+        ("--until", output.until.is_some(), OWN_TIME),
+        (
+            "--destroy",
+            !output.destroy.is_empty(),
+            "what it names would be overwritten on every host; use files that assay makes",
+        ),
+        ("a job file", !jobs.files.is_empty(), file),
+    ];
+    Ok((Asked::Io(asked), refused))
+}
+
+/// The name of the test, and the command as every host is given it: of a workload what was set here by options, a file or the
+/// environment, and nothing else; of a probe its words.
+fn words(args: &FleetRunArgs) -> Result<(&'static str, Vec<String>), Failure> {
+    match asked(&args.command)? {
+        Asked::Run(asked) => words_of_run(&asked),
+        Asked::Io(_) => Ok((assay_storage::SPEC.name, args.command.clone())),
+        Asked::Probe(asked) => Ok((registry::probe(&asked.name).map_or("", |probe| probe.name), args.command.clone())),
+    }
+}
+
+fn words_of_run(asked: &RunArgs) -> Result<(&'static str, Vec<String>), Failure> {
     let more = &asked.more;
     let configured = configure::configure(&asked.settings, more.flags.said.clone())?;
     fits(&configured)?;
-    let mut words = vec!["run".to_owned()];
+    let command: &[&str] =
+        if configured.workload == assay_slob::NAME { &["run"] } else { &[configured.workload, "run"] };
+    let mut words: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
     for line in configured.lines() {
         let is_given =
             ["cli", "command line", "env"].contains(&line.origin.as_str()) || line.origin.starts_with("file ");
@@ -263,17 +343,25 @@ fn words(args: &FleetRunArgs) -> Result<Vec<String>, Failure> {
         words.extend(["--set".to_owned(), format!("{}={}", line.name, line.value)]);
     }
     words.extend(["--target".to_owned(), configured.url.clone()]);
-    Ok(words)
+    Ok((configured.workload, words))
 }
 
 /// Refuses what no sum over hosts would be true of.
 fn fits(configured: &Configured) -> Result<(), Failure> {
-    if !configured.target.counts_alone() {
-        return Err(Failure::usage(format!(
-            "{}: a fleet runs on targets whose data each host has for itself (native:DIR, null:) so far; every host would count all \
-             of this server's work, and their sum would be wrong",
-            configured.shown()
-        )));
+    let shown = configured.shown();
+    let refused = match configured.target.hosts() {
+        Hosts::Never(why) => format!("{shown}: {why}; a fleet runs on native:DIR, null: or a server"),
+        Hosts::OneServer if configured.is_temporary() => {
+            format!("{shown}: each host would start a server of its own; name one that all of them reach")
+        }
+        Hosts::OneServer if shown != configured.url => format!(
+            "{shown}: a password is a secret and does not travel: leave it out, and give it on each host by the server's own \
+             means (~/.pgpass, ~/.my.cnf or a wallet, or PGPASSWORD, MYSQL_PWD in the agent's environment)"
+        ),
+        _ => String::new(),
+    };
+    if !refused.is_empty() {
+        return Err(Failure::usage(refused));
     }
     let of_one =
         [("TRACE", "belongs to one host"), ("UNTIL", "would end each host at a time of its own: give a time (--time)")];
@@ -281,6 +369,21 @@ fn fits(configured: &Configured) -> Result<(), Failure> {
         None => Ok(()),
         Some((name, why)) => Err(Failure::usage(format!("{name} {why}; leave it out on a fleet"))),
     }
+}
+
+/// The record of the hosts' data, with what they told its kind alone.
+fn record_of(mut data: RunData, series: SeriesBuilder, gathered: &Gathered) -> Result<Record, Failure> {
+    let parts: Vec<_> = gathered.hosts.iter().filter_map(|host| host.data.as_ref()?.part.as_ref()).collect();
+    if let Some(over_hosts) = registry::probe(&data.workload).and_then(|probe| probe.over_hosts) {
+        let lacking = || Failure::new(Code::Bug, format!("what the hosts read of {} cannot be added", data.workload));
+        let mut record = over_hosts(&data, &parts).ok_or_else(lacking)?;
+        record.warnings.extend(data.warnings);
+        return Ok(record);
+    }
+    // Another tool's results may be a kind of the same name.
+    let mut kinds = registry::kinds().into_iter().filter(|kind| kind.name() == data.workload);
+    data.part = kinds.find_map(|kind| kind.add_parts(&parts));
+    Ok(record::of(&data, series))
 }
 
 /// Writes the record and prints the product.
@@ -296,7 +399,7 @@ fn leave(args: &FleetRunArgs, gathered: &Gathered, stop: &Stop) -> Result<Code, 
         let lines = gathered.hosts.iter().map(|host| format!("{}: {}", host.hello.name, host.lost)).collect();
         return Err(Failure { code: Code::Unusable, lines });
     }
-    let mut record = record::of(&data, series);
+    let mut record = record_of(data.clone(), series, gathered)?;
     record.parts.put(&fleet);
     assay_report::kinds::attach_metrics(&mut record);
     let dir = RunDir::create(rundir::place(args.output.as_deref(), &data.workload, &data.run_id))?;

@@ -5,6 +5,7 @@ use super::rounds::Rounds;
 use crate::cli::format::{TOOL_JSON, is_json};
 use crate::cli::{ProbeArgs, ProbeCommand};
 use crate::exit::{Code, Failure};
+use crate::fleet_part;
 use crate::progress;
 use crate::record;
 use crate::registry;
@@ -57,12 +58,12 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     let labels = labels(probe, args, &request, id, jiff::Timestamp::now().to_string());
     let standstill = Standstill::watch();
     let mut record = match rounds {
-        None => measured(args, &*aimed, &labels, time, &stop)?,
+        None => measured((args, &place), &*aimed, &labels, time, &stop)?,
         Some(rounds) => {
             rounds
                 .measure(&stop, |number| {
                     ui::say(&format!("round {number}"));
-                    Ok((measured(args, &*(probe.aim)(&request)?, &labels, time, &stop)?, ()))
+                    Ok((measured((args, &place), &*(probe.aim)(&request)?, &labels, time, &stop)?, ()))
                 })?
                 .0
         }
@@ -84,7 +85,7 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
 
 /// The record of one measurement.
 fn measured(
-    args: &ProbeArgs,
+    (args, place): (&ProbeArgs, &Path),
     aimed: &dyn Aimed,
     labels: &RunData,
     time: Duration,
@@ -95,6 +96,9 @@ fn measured(
     drop(progress);
     match measured {
         Ok(measured) => {
+            if fleet_part::get().is_some() {
+                fleet_part::measured(place, measured.data(labels));
+            }
             let lacking = || Failure::new(Code::Bug, format!("the probe {} brought no record", labels.workload));
             measured.record(labels).ok_or_else(lacking)
         }
@@ -206,6 +210,18 @@ impl Progress {
 }
 
 impl Steps for Progress {
+    fn ready(&self) {
+        fleet_part::ready();
+    }
+
+    fn begin(&self) {
+        fleet_part::begin();
+    }
+
+    fn is_one_of_many(&self) -> bool {
+        fleet_part::get().is_some()
+    }
+
     fn say(&self, how_far: &str) {
         locked(&self.line).show(how_far);
     }

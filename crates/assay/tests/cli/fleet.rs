@@ -1,6 +1,7 @@
 //! Fleets over a real NATS server on loopback: agents that are hosts of their own by name and machine.
 
 use crate::common::{Place, Ran, SMALL, Started, json, program, skipped, until, with};
+use crate::pg_server::Server;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
@@ -87,6 +88,20 @@ impl Fleet {
     }
 }
 
+/// Records of the hosts' own parts, by name.
+fn own(record: &Value) -> Vec<Value> {
+    let mut hosts = record["parts"]["fleet"]["hosts"].as_array().expect("hosts").clone();
+    hosts.sort_by_key(|host| host["name"].to_string());
+    let text = |host: &Value| format!("{}/record.json", host["note"].as_str().expect("a place"));
+    hosts.iter().map(|host| json(&std::fs::read_to_string(text(host)).expect("kept"))).collect()
+}
+
+/// What an identity of a record says.
+fn truth<'a>(record: &'a Value, id: &str) -> &'a Value {
+    let all = record["integrity"].as_array().expect("identities");
+    all.iter().find(|one| one["id"] == id).unwrap_or_else(|| panic!("no {id}"))
+}
+
 fn rows(record: &Value) -> Vec<(String, String)> {
     let hosts = record["parts"]["fleet"]["hosts"].as_array().expect("hosts");
     let text = |value: &Value| value.as_str().expect("text").to_owned();
@@ -115,16 +130,7 @@ fn the_record_of_a_fleet_is_the_sum_of_its_hosts_on_native_data() {
     let record = fleet.record();
     assert_eq!((&record["kind"], &record["run"]["verdict"]), (&Value::from("slob"), &Value::from("complete")));
     assert_eq!((count(&record["run"]["sessions"]), rows(&record).len()), (6, 3));
-    let hosts: Vec<Value> = record["parts"]["fleet"]["hosts"].as_array().expect("hosts").clone();
-    let own: Vec<Value> = hosts
-        .iter()
-        .map(|host| {
-            json(
-                &std::fs::read_to_string(format!("{}/record.json", host["note"].as_str().expect("a place")))
-                    .expect("kept"),
-            )
-        })
-        .collect();
+    let own = own(&record);
     let sums = own.iter().map(ops).fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
     assert_eq!(ops(&record), sums, "counts and buckets are added, nothing else");
     let sessions: Vec<u64> = own
@@ -228,6 +234,94 @@ fn a_stopped_run_keeps_what_all_hosts_measured() {
     assert!(warnings.contains("messages on the fleet's subjects were none of assay's"), "{warnings}");
 }
 
+/// Operations of the whole run, by session.
+fn session_ops(record: &Value) -> u64 {
+    let sessions = record["driver"]["per_session"].as_array().expect("sessions");
+    sessions.iter().map(|session| count(&session["ops_count"])).sum()
+}
+
+/// What a server counted of the whole run, by the record of whoever read it.
+fn server_commits(record: &Value) -> &Value {
+    &record["instance"]["stats"]["server_commits_count"]["whole_run_total"]
+}
+
+#[test]
+fn hosts_that_load_one_server_count_its_work_once() {
+    let Some(fleet) = Fleet::of(&["a", "b"]) else { return };
+    let Some(server) = Server::shared("fleets") else { return };
+    let url = server.url();
+    let command = ["--", "run", "--target", &url, "-s", "2", "--sessions", "4", "--time", "3", "--warmup", "1"];
+    let none = fleet.run(&["--hosts", "2", "-o", "none"], &command).code(3);
+    assert!(
+        none.err.contains("has no completely loaded data set") && none.err.contains("no host began"),
+        "{}",
+        none.err
+    );
+    fleet.place.assay(&["prepare", "--target", &url, "-s", "2", "--set", "SCALE=2000"]).code(0);
+    fleet.run(&["--hosts", "2"], &command).code(0);
+    let (record, own) = (fleet.record(), own(&fleet.record()));
+    assert_eq!(session_ops(&record), own.iter().map(session_ops).sum::<u64>());
+    assert!(own.iter().all(|own| session_ops(own) > 0));
+    // Operations and rows of all clients are those that the server counted.
+    for id in ["S5", "S7", "S8"] {
+        assert_eq!(truth(&record, id)["ok"], true, "{}", truth(&record, id));
+    }
+    assert!(count(server_commits(&record)) >= session_ops(&record));
+    assert_eq!(server_commits(&record), server_commits(&own[0]), "one host's reading is everybody's");
+    assert_eq!(server_commits(&own[1]).as_u64(), None);
+    let warnings = record["warnings"].to_string();
+    assert!(!warnings.contains("shared"), "a host is no stranger to another: {warnings}");
+}
+
+#[test]
+fn the_books_of_all_hosts_are_those_of_the_data_set() {
+    let Some(fleet) = Fleet::of(&["a", "b"]) else { return };
+    let Some(server) = Server::shared("fleet_orders") else { return };
+    let url = server.url();
+    let orders = |verb: &'static str| ["orders", verb, "--target", &url];
+    fleet.place.assay(&with(&orders("prepare"), &["--scale", ".002"])).code(0);
+    let more = ["--sessions", "4", "--time", "2", "--warmup", "0"];
+    fleet.run(&["--hosts", "2"], &[&["--"][..], &orders("run"), &more].concat()).code(0);
+    let (record, own) = (fleet.record(), own(&fleet.record()));
+    let part = &record["parts"]["orders"];
+    assert_eq!((&record["kind"], &part["hosts"]), (&Value::from("orders"), &Value::from(2)));
+    let commits = |record: &Value| count(&record["parts"]["orders"]["ledger"]["commits"]);
+    assert_eq!(commits(&record), own.iter().map(commits).sum::<u64>());
+    let checks = part["checks"].as_array().expect("checks");
+    assert_eq!(checks.len(), 17, "{part}");
+    assert!(checks.iter().all(|check| check["verdict"] == "holds"), "{part}");
+    assert!(fleet.place.read("run/report.txt").contains("All 17 checks hold."));
+}
+
+/// I/Os of a storage record, and the sum of their buckets.
+fn ios(record: &Value) -> (u64, u64) {
+    let way = &record["parts"]["storage"]["jobs"][0]["ways"][0];
+    let slots = way["lat"]["hist_ns"]["slots"].as_array().expect("slots");
+    (count(&way["ios_count"]), slots.iter().map(|slot| count(&slot[1])).sum())
+}
+
+#[test]
+fn a_probe_on_all_hosts_is_one_test_of_all_their_clones() {
+    let Some(fleet) = Fleet::of(&["a", "b"]) else { return };
+    let job = ["--", "io", "--name=r", "--rw=randread", "--bs=4k", "--size=4m", "--runtime=2", "--time_based"];
+    fleet.run(&["--hosts", "2"], &job).code(0);
+    let (record, own) = (fleet.record(), own(&fleet.record()));
+    let sums = own.iter().map(ios).fold((0, 0), |(a, b), (c, d)| (a + c, b + d));
+    assert_eq!((&record["kind"], ios(&record)), (&Value::from("storage"), sums), "counts and buckets are added");
+    assert_eq!(count(&record["parts"]["storage"]["jobs"][0]["numjobs_count"]), 2);
+    assert!(rows(&record).iter().all(|(_, state)| state == "measured" || state.starts_with("late")));
+    assert!(fleet.place.read("run/report.txt").contains("2 of 2 hosts, started within"));
+
+    fleet.run(&["--hosts", "2", "-o", "sync"], &["--", "sync", "--time", "3s"]).code(0);
+    let (record, own) = (fleet.place.record("sync"), self::own(&fleet.place.record("sync")));
+    let writes = |record: &Value| -> u64 {
+        let steps = record["parts"]["sync"]["steps"].as_array().expect("steps");
+        steps.iter().filter_map(|step| step["writes_count"].as_u64()).sum()
+    };
+    assert_eq!(writes(&record), own.iter().map(writes).sum::<u64>());
+    assert_eq!((&record["kind"], rows(&record).len()), (&Value::from("sync"), 2));
+}
+
 #[test]
 fn what_does_not_fit_together_is_refused_before_anything_starts() {
     let Some(mut fleet) = Fleet::of(&["a"]) else { return };
@@ -239,9 +333,13 @@ fn what_does_not_fit_together_is_refused_before_anything_starts() {
     };
     let null = with(NULL, &["--time", "1"]);
     for (command, why) in [
-        (&["--", "io", "--name=x"][..], "`io` cannot run on a fleet yet"),
-        (&["--", "run", "--target", "postgres://db/x"], "so far"),
+        (&["--", "sweep"][..], "`sweep` cannot run on a fleet"),
+        (&["--", "run", "--target", "sqlite:x.db"], "of the processes of one host"),
+        (&["--", "run", "--target", "temp:postgres"], "each host would start a server of its own"),
+        (&["--", "run", "--target", "postgres://me:secret@db/x"], "a password is a secret and does not travel"),
         (&["--", "run", "--repeat", "2"], "--repeat has no meaning"),
+        (&["--", "io", "--name=x", "--size=1m", "--output=y"], "--output has no meaning"),
+        (&["--", "sync", "--until", "p99=5%"], "--until has no meaning"),
         (&["--", "run", "--live"], "--live has no meaning"),
         (&["--", "run", "--target", "null:", "--until", "p99=5%"], "UNTIL would end each host at a time of its own"),
         (&["--", "run", "--sesions", "2"], "unexpected argument"),

@@ -16,6 +16,8 @@ use assay_measure::snapshot::{SCAN, SELECT, UPDATE};
 const SESSION_TRANSACTIONS: f64 = 20.0;
 /// What else runs in a database nobody else works in (monitoring, vacuum), transactions per second.
 const OTHER_TRANSACTIONS_PER_S: f64 = 5.0;
+/// What each further host of a fleet asks about its own sessions, transactions per second.
+const HOST_TRANSACTIONS_PER_S: f64 = 12.0;
 /// A log page has 8192 bytes, of which 24 are its header: the distance of two positions counts them.
 const WITH_PAGE_HEADERS: f64 = 8192.0 / 8168.0;
 /// Files, catalogs and log that a server reads beside table blocks, bytes.
@@ -94,8 +96,9 @@ fn gets(deltas: &Deltas<'_>) -> Vec<Identity> {
 fn transactions(deltas: &Deltas<'_>) -> Vec<Identity> {
     let s = &deltas.whole;
     let ops = s.driver.ops_ended() as f64;
-    let slack =
-        deltas.data.sessions as f64 * SESSION_TRANSACTIONS + s.elapsed_s * OTHER_TRANSACTIONS_PER_S + 0.02 * ops;
+    let hosts = s.to.host.hosts.saturating_sub(1) as f64;
+    let others_per_s = OTHER_TRANSACTIONS_PER_S + hosts * HOST_TRANSACTIONS_PER_S;
+    let slack = deltas.data.sessions as f64 * SESSION_TRANSACTIONS + s.elapsed_s * others_per_s + 0.02 * ops;
     let set = |name: &str| deltas.setting(name).unwrap_or_default().to_lowercase();
     // One statement an operation, committed by itself.
     let one_each = || -> Result<(), String> {

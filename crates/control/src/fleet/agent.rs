@@ -8,7 +8,7 @@ use super::FleetError;
 use super::bus::{Address, Bus};
 use super::clock::{mono_ns, wall_ns};
 use super::message::{Answer, Beat, Hello, Kept, News, Phase, Request, Spec, Stop as StopRun};
-use super::worker::{Order, Said, line};
+use super::worker::{Begin, Order, Said, line};
 use assay_run::stop::Stop;
 use async_nats::Message;
 use futures_util::StreamExt;
@@ -103,6 +103,7 @@ struct Agent<'a> {
 struct Job {
     run: String,
     phase: Phase,
+    server: Option<String>,
     input: Option<ChildStdin>,
     kept: Kept,
     /// What it measured, on its way to JetStream.
@@ -173,6 +174,7 @@ impl Agent<'_> {
                     beat.phase = job.phase;
                     beat.gate_ns = job.kept.gate_ns;
                     beat.code = job.kept.code;
+                    beat.server.clone_from(&job.server);
                     beat.problem = Some(job.kept.reason.clone()).filter(|text| !text.is_empty());
                 }
                 self.bus.answer(reply, &beat).await;
@@ -198,7 +200,7 @@ impl Agent<'_> {
                 wall_ns: wall_ns().saturating_add_signed(self.options.clock_ahead_ns),
             },
             Request::Prepare { spec, hash, dead_man_s } => self.prepare(&spec, &hash, dead_man_s),
-            Request::Start { run, at_ns } => self.start(&run, at_ns),
+            Request::Start { run, begin } => self.start(&run, begin),
             Request::Refuse { reason } => {
                 (self.say)(&format!("error: {reason}"));
                 return;
@@ -234,6 +236,7 @@ impl Agent<'_> {
         self.job = Some(Job {
             run: spec.run.clone(),
             phase: Phase::Preparing,
+            server: None,
             input: watch(child, &spec.run, &self.sender),
             kept: Kept::default(),
             data: None,
@@ -244,13 +247,13 @@ impl Agent<'_> {
         Answer::Accepted { hash: found }
     }
 
-    fn start(&mut self, run: &str, at_ns: u64) -> Answer {
-        let at_ns = at_ns.saturating_sub_signed(self.options.clock_ahead_ns);
+    fn start(&mut self, run: &str, begin: Begin) -> Answer {
+        let at_ns = begin.at_ns.saturating_sub_signed(self.options.clock_ahead_ns);
         match self.job.as_mut().filter(|job| job.run == run) {
             Some(job) if job.phase == Phase::Ready => {
                 job.phase = Phase::Running;
                 job.word = Instant::now();
-                job.order(Order::Start(at_ns));
+                job.order(Order::Start(Begin { at_ns, ..begin }));
                 Answer::Accepted { hash: String::new() }
             }
             Some(job) if job.phase == Phase::Running => Answer::Accepted { hash: String::new() },
@@ -265,7 +268,10 @@ impl Agent<'_> {
         };
         match heard {
             Heard::Said(Said::Dir(dir)) => job.kept.dir = dir,
-            Heard::Said(Said::Ready) => job.phase = job.phase.max(Phase::Ready),
+            Heard::Said(Said::Ready(server)) => {
+                job.phase = job.phase.max(Phase::Ready);
+                job.server = server;
+            }
             Heard::Said(Said::Gate(ns)) => job.kept.gate_ns = Some(ns.saturating_add_signed(told)),
             Heard::Said(Said::Data(data)) => job.data = Some(data),
             Heard::Said(Said::Tick(tick)) => {

@@ -7,13 +7,14 @@ use super::FleetError;
 use super::bus::{Address, Bus, KeptRuns};
 use super::clock::{Exchange, Offset, PINGS, mono_ns, wall_ns};
 use super::message::{Answer, Beat, Hello, Kept, News, Phase, Request, RunPlan, Spec, Stop as StopRun, Tick};
+use super::worker::Begin;
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::RunData;
 use assay_run::stop::Stop;
 use async_nats::{Message, Subscriber};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// Beats of a run, and lines of its progress.
@@ -282,6 +283,8 @@ struct Host {
     /// Lost for good: its agent was started again.
     is_replaced: bool,
     problem: String,
+    /// Which server it can read for all of that server's clients.
+    server: Option<String>,
     /// Exit code of its process, once that ended.
     code: Option<i32>,
 }
@@ -333,6 +336,7 @@ impl<'a> Watch<'a> {
             is_late: false,
             is_replaced: false,
             problem: String::new(),
+            server: None,
             code: None,
         };
         let hosts = plan.hosts.iter().map(host).collect();
@@ -401,8 +405,12 @@ impl<'a> Watch<'a> {
         let margin = MARGIN + MARGIN_OF_HOST * self.hosts.len() as u32;
         let start_ns = mono_ns() + (margin.as_nanos() as u64).max(4 * slowest);
         let run = self.plan.spec.run.clone();
-        let answers =
-            self.ask_all(|host| Request::Start { run: run.clone(), at_ns: host.offset.to_host(start_ns) }).await;
+        self.plan.readers = self.readers();
+        let answers = self.ask_all(|host| {
+            let reads_server = self.plan.readers.contains(&host.hello.instance);
+            Request::Start { run: run.clone(), begin: Begin { at_ns: host.offset.to_host(start_ns), reads_server } }
+        });
+        let answers = answers.await;
         self.plan.start_ns = start_ns;
         for (name, answer) in answers {
             match answer {
@@ -416,6 +424,13 @@ impl<'a> Watch<'a> {
         {
             self.watcher.say(&format!("warning: no other controller can take this run: {error}"));
         }
+    }
+
+    /// The first host of each server: what a server counts is of all its clients, and counts once.
+    fn readers(&self) -> Vec<String> {
+        let mut seen = BTreeSet::new();
+        let first = self.hosts.iter().filter(|host| host.server.as_ref().is_some_and(|server| seen.insert(server)));
+        first.map(|host| host.result.hello.instance.clone()).collect()
     }
 
     /// Asks every host at the same time.
@@ -500,6 +515,7 @@ impl<'a> Watch<'a> {
         host.phase = host.phase.max(beat.phase);
         host.problem = beat.problem.unwrap_or_default();
         host.code = beat.code;
+        host.server = beat.server;
         if let Some(gate_ns) = beat.gate_ns {
             host.result.gate_ns = Some(host.result.offset.from_host(gate_ns));
         }
@@ -593,15 +609,19 @@ impl<'a> Watch<'a> {
 
     fn show(&mut self) {
         let seen = |host: &Host| host.result.seen.at_ns;
+        let running = self.hosts.iter().filter(|host| !host.is_lost() && !host.is_late).count();
+        let all = self.hosts.len();
         let Some(at_ns) = self.hosts.iter().map(seen).max().filter(|at_ns| *at_ns > 0) else {
+            let since_ns = mono_ns().checked_sub(self.plan.start_ns).filter(|_| self.plan.start_ns > 0);
+            if let Some(since_ns) = since_ns {
+                self.watcher.live(&format!("{} s: {running} of {all} hosts", since_ns / 1_000_000_000));
+            }
             return;
         };
         let ops: u64 = self.hosts.iter().map(|host| host.result.seen.ops).sum();
         let rate = ops.saturating_sub(std::mem::replace(&mut self.ops_before, ops));
         let second = std::mem::replace(&mut self.second, Histogram::new());
         let p99 = second.percentile_ns(0.99).map_or_else(String::new, |ns| format!(", p99 {} us", ns / 1000));
-        let running = self.hosts.iter().filter(|host| !host.is_lost() && !host.is_late).count();
-        let all = self.hosts.len();
         let at_s = at_ns / 1_000_000_000;
         self.watcher.live(&format!("{at_s} s: {running} of {all} hosts, {rate} operations in this second{p99}"));
     }

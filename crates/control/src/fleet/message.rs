@@ -1,6 +1,7 @@
 //! What controller and agents say to each other, as JSON.
 
 use super::clock::Offset;
+use super::worker::Begin;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -77,8 +78,8 @@ pub enum Request {
     Start {
         /// The run.
         run: String,
-        /// By the agent's clock, ns.
-        at_ns: u64,
+        /// When, by the agent's clock.
+        begin: Begin,
     },
     /// It has no part in a run that it had one of before.
     Refuse {
@@ -146,6 +147,8 @@ pub struct Beat {
     pub phase: Phase,
     /// Instant of its gate by its clock, ns.
     pub gate_ns: Option<u64>,
+    /// Which server it can read, once it is ready.
+    pub server: Option<String>,
     /// What its run said last that went wrong.
     pub problem: Option<String>,
     /// Exit code of its process, once that ended.
@@ -214,6 +217,9 @@ pub struct RunPlan {
     pub hosts: Vec<(Hello, Offset)>,
     /// The instant agreed on, by the controller's clock, ns.
     pub start_ns: u64,
+    /// Hosts that read what a server counts for all, by instance: one for each server.
+    #[serde(default)]
+    pub readers: Vec<String>,
     /// Wall time of the start.
     pub started: String,
 }

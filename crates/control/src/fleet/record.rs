@@ -6,7 +6,7 @@ use assay_measure::clock::Ns;
 use assay_measure::fleet::{Fleet, FleetHost};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::Figure;
-use assay_measure::snapshot::{RunData, Verdict};
+use assay_measure::snapshot::{Fact, RunData, Verdict};
 
 const MS: f64 = 1e6;
 const S: f64 = 1e9;
@@ -40,6 +40,8 @@ pub fn of(gathered: &Gathered, max_skew_ns: Option<Ns>, take: &mut dyn FnMut(Pie
     data.run_id.clone_from(&gathered.plan.spec.run);
     data.seed = gathered.plan.spec.seed;
     let fleet = fleet(gathered, &measured);
+    data.engine_facts.extend(read_once(gathered));
+    data.warnings.extend(unread(gathered));
     if gathered.strangers > 0 {
         data.warnings.push(format!(
             "{} messages on the fleet's subjects were none of assay's and were left out: somebody else uses them.",
@@ -51,6 +53,24 @@ pub fn of(gathered: &Gathered, max_skew_ns: Option<Ns>, take: &mut dyn FnMut(Pie
     let window_ns = data.end.at_ns.saturating_sub(data.begin.at_ns);
     let is_partial = judge(&mut data, &fleet, max_skew_ns.unwrap_or_else(|| tolerance_ns(window_ns)));
     FleetRun { data, fleet, is_partial }
+}
+
+/// The hosts that read what a server counts, if this is a run on servers.
+fn readers(gathered: &Gathered) -> impl Iterator<Item = &HostResult> {
+    gathered.hosts.iter().filter(|host| gathered.plan.readers.contains(&host.hello.instance))
+}
+
+fn read_once(gathered: &Gathered) -> Option<Fact> {
+    let names: Vec<&str> = readers(gathered).map(|host| host.hello.name.as_str()).collect();
+    let told = || Fact::new("server_read_by", format!("{}, once for all hosts on a server", names.join(", ")));
+    (!names.is_empty()).then(told)
+}
+
+fn unread(gathered: &Gathered) -> impl Iterator<Item = String> {
+    readers(gathered).filter(|host| host.data.is_none()).map(|host| {
+        let name = &host.hello.name;
+        format!("{name} read what the server counts for all hosts, and is lost: figures of that server are missing.")
+    })
 }
 
 /// Puts into the verdict what is wrong with the fleet; whether hosts are missing.
@@ -217,6 +237,21 @@ mod tests {
         assert!(near(&run.fleet.start_skew_ms, 2.0), "{:?}", run.fleet.start_skew_ms);
         assert!(near(&run.fleet.begin_s, 0.002) && near(&run.fleet.first_begin_s, 0.0));
         assert!(near(&run.fleet.end_s, 5.0) && near(&run.fleet.last_end_s, 5.002));
+    }
+
+    #[test]
+    fn a_server_is_read_once_and_its_reader_is_named() {
+        let mut all = gathered(vec![host("a", 0, Some(data(5))), host("b", 0, Some(data(5)))]);
+        for host in &mut all.hosts {
+            host.hello.instance = format!("{}1", host.hello.name);
+        }
+        let facts = |all: &Gathered| of(all, None, &mut |_| {}).data.engine_facts;
+        assert_eq!(facts(&all), [], "each host counts for itself");
+        all.plan.readers = vec!["b1".to_owned()];
+        assert_eq!(facts(&all), [Fact::new("server_read_by", "b, once for all hosts on a server")]);
+        all.hosts[1].data = None;
+        let warnings = of(&all, None, &mut |_| {}).data.warnings;
+        assert!(warnings[0].starts_with("b read what the server counts"), "{warnings:?}");
     }
 
     #[test]

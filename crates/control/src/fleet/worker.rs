@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 pub enum Said {
     /// The directory of its own record.
     Dir(String),
-    /// Every session is ready; it waits for the start.
-    Ready,
+    /// Every session is ready; it waits for the start. The server that it can read for all of that server's clients.
+    Ready(Option<String>),
     /// The instant of its gate by `CLOCK_MONOTONIC`, ns.
     Gate(u64),
     /// A second has passed.
@@ -25,10 +25,19 @@ pub enum Said {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Begin at this instant of `CLOCK_MONOTONIC`, ns.
-    Start(u64),
+    /// Begin.
+    Start(Begin),
     /// End now, save and say what was measured.
     Stop,
+}
+
+/// A start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begin {
+    /// By `CLOCK_MONOTONIC` of the host, ns.
+    pub at_ns: u64,
+    /// Whether this host reads what its server counts for the run; another one does where it does not.
+    pub reads_server: bool,
 }
 
 /// A word as its line.

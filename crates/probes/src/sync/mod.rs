@@ -3,6 +3,7 @@
 //! Owns the scratch file, the streams that write it, their readings (`reading`) and its record with its reports
 //! (`record`). See `README.md`.
 
+mod hosts;
 mod options;
 mod plan;
 mod reading;
@@ -57,6 +58,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
         ("p99", &["group.many_commit_us_p99"]),
     ],
     options: &[options::OPTIONS],
+    over_hosts: Some(hosts::record),
     ..ProbeSpec::new("sync", &record::KIND, aim)
 };
 
@@ -83,6 +85,10 @@ fn aim(request: &Request) -> Result<Box<dyn Aimed>, EngineError> {
 impl Measured for SyncReadings {
     fn was_stopped(&self) -> bool {
         self.stopped
+    }
+
+    fn data(&self, labels: &RunData) -> Option<RunData> {
+        Some(hosts::data(labels, self))
     }
 
     fn record(&self, labels: &RunData) -> Option<Record> {
@@ -129,6 +135,8 @@ impl Aimed for Aim {
             return Err(EngineError::Interrupted);
         };
         readings.direct = scratch.is_direct();
+        steps.ready();
+        steps.begin();
         for turn in 0..made {
             if stop.requested() {
                 break;
@@ -141,10 +149,11 @@ impl Aimed for Aim {
                 None => readings.steps.push(round),
             }
         }
-        if !stop.requested() {
+        let repeats = if steps.is_one_of_many() { 0.0 } else { REPEATS };
+        if !stop.requested() && repeats > 0.0 {
             steps.step(all, all, "repeating steps whose rounds disagree");
         }
-        let until = clock.now_ns() + self.time.mul_f64(REPEATS).as_nanos() as u64;
+        let until = clock.now_ns() + self.time.mul_f64(repeats).as_nanos() as u64;
         while clock.now_ns() < until && !stop.requested() {
             let Some(at) = most_at_odds(&readings.steps) else {
                 break;

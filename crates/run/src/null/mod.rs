@@ -6,7 +6,7 @@ mod engine;
 
 pub use engine::NullEngine;
 
-use crate::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Target};
+use crate::engine::{DataSet, Engine, EngineError, Hosts, Line, Presence, Progress, Target};
 use crate::life::imagined;
 use crate::plan::Plan;
 use crate::stop::Stop;
@@ -27,8 +27,8 @@ impl Target for Null {
         "null"
     }
 
-    fn counts_alone(&self) -> bool {
-        true
+    fn hosts(&self) -> Hosts {
+        Hosts::Each
     }
 
     fn form(&self) -> &'static str {

@@ -7,12 +7,15 @@ use super::conn::Connection;
 use super::host::{self, Host};
 use super::server::Server;
 use super::stats::ServerStats;
+use crate::claim::Company;
+use crate::here::SOURCE;
 use crate::patience::Patience;
 use crate::running::{Attachment, Running};
 use crate::watch::Cancel;
 use assay_measure::config::Settings;
+use assay_measure::counter_catalog::{DB_CPU, SERVER_OTHER_CPU, SERVER_RUN_DELAY};
 use assay_measure::locked::locked;
-use assay_measure::snapshot::{Fact, StatSet};
+use assay_measure::snapshot::{Fact, Reading, StatSet};
 use assay_run::engine::{Doing, EngineError, Remarks};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
@@ -23,6 +26,7 @@ use std::time::Duration;
 const CANCEL: Duration = Duration::from_secs(5);
 /// Connections for claim, statistics, activity and cancelling.
 pub(super) const OWN_CONNECTIONS: u64 = 4;
+const OF_FLEET: &str = "unknowable: the server does not tell other hosts' sessions of the run from other clients'";
 
 /// Cancels a session's statement and its wait.
 #[derive(Clone)]
@@ -43,7 +47,10 @@ impl Cancel for Token {
 pub(super) struct Attached {
     pub(super) address: Arc<Address>,
     pub(super) running: Running<Token>,
+    place: String,
     server: ServerStats,
+    /// Other hosts have sessions of the run, too.
+    is_of_fleet: bool,
     /// The server's process and threads, and the device under its files.
     host: Host,
     activity: Activity,
@@ -61,8 +68,11 @@ impl Attached {
         (in_server, stop): (bool, &Stop),
     ) -> Result<Self, EngineError> {
         let host = Host::find(&mut control)?;
+        let company = Company::of(control.id(), Some(plan));
         Ok(Self {
-            server: ServerStats::open(&address, server, control.id(), in_server)?,
+            place: server.place.clone(),
+            is_of_fleet: plan.other_hosts() > 0,
+            server: ServerStats::open(&address, server, company, in_server)?,
             activity: Activity::open(&address, &host)?,
             running: Running::open(plan, settings, stop, "MYSQL_GRACE")?,
             address: Arc::new(address),
@@ -116,9 +126,18 @@ impl Attachment for Attached {
         self.server.remarks()
     }
 
+    fn server(&self) -> Option<String> {
+        Some(format!("MySQL or MariaDB at {}", self.place))
+    }
+
     fn sample(&self) -> StatSet {
         let (mut stats, read) = self.server.sample();
         self.host.sample(&self.running.pids(), &read.clients, &read.ahead_bytes, &mut stats);
+        if self.is_of_fleet {
+            for of_sessions in [DB_CPU, SERVER_RUN_DELAY, SERVER_OTHER_CPU] {
+                stats.put(of_sessions, Reading::Na(OF_FLEET.to_owned()), SOURCE);
+            }
+        }
         stats
     }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const WAIT: Duration = Duration::from_secs(2);
 const POLL: Duration = Duration::from_millis(20);
 /// Most runs, and most series, that can share a data set.
-const SHARERS: u32 = 64;
+const SHARERS: u32 = 256;
 /// Name of a run's lock.
 const RUN: &str = "run";
 const SERIES: &str = "series";

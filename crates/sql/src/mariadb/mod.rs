@@ -44,7 +44,7 @@ pub use {
     wire::{read_answer, read_rows},
 };
 
-use crate::claim::Purpose;
+use crate::claim::{Company, Purpose};
 use crate::marked::Marked;
 use crate::place::{Place, Temporary};
 use crate::slob::{Dialect, Job, Jobs, SlobOn};
@@ -227,7 +227,7 @@ impl Dialect for Mariadb {
     fn watch(at: &Address) -> Result<Box<dyn Watched>, EngineError> {
         let mut session = Self::open(at)?;
         let server = server::Server::ask(&mut session)?;
-        let stats = stats::ServerStats::open(at, &server, session.id(), false)?;
+        let stats = stats::ServerStats::open(at, &server, Company::of(session.id(), None), false)?;
         // Nothing is claimed.
         stats.claim_ends();
         let version = format!("{} {}", server.product.name(), server.version);

@@ -19,6 +19,8 @@ pub(super) struct Server {
     pub(super) user: String,
     pub(super) sessions_max: u64,
     pub(super) sessions: u64,
+    /// Where it is, by itself.
+    pub(super) place: String,
     /// Longest statement, bytes.
     pub(super) packet_bytes: u64,
     pub(super) pool_bytes: u64,
@@ -40,7 +42,7 @@ impl Server {
             .rows(&format!(
                 "select @@innodb_page_size, @@read_only, current_user(), @@max_connections, @@max_allowed_packet, \
                  @@innodb_buffer_pool_size, (select variable_value from {} where variable_name = 'threads_connected'), \
-                 @@local_infile",
+                 @@local_infile, concat(@@hostname, ':', @@port, ' ', @@datadir)",
                 product.status()
             ))
             .map_err(&doing)?;
@@ -58,6 +60,7 @@ impl Server {
             pool_bytes: number(5),
             sessions: number(6),
             local_infile: number(7) != 0,
+            place: text(8),
         })
     }
 

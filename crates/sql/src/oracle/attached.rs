@@ -4,10 +4,11 @@
 use super::address::{Address, Door};
 use super::claim::Claim;
 use super::licensed::Snapshots;
-use super::server::Instance;
+use super::server::{Instance, Server};
 use super::session::{Bind, Id, Session, Way, told};
 use super::sql::{self, Views};
 use super::stats::ServerStats;
+use crate::claim::Company;
 use crate::running::{Attachment, Running};
 use crate::watch::Cancel;
 use assay_measure::config::Settings;
@@ -63,6 +64,7 @@ pub(super) struct Attached {
     /// The login of each session, from the first.
     doors: Vec<Door>,
     major: u32,
+    place: String,
     running: Running<Token>,
     pub(super) instance: Instance,
     warnings: Vec<String>,
@@ -79,7 +81,7 @@ impl Attached {
     /// Attaches with the claim in `site`.
     pub(super) fn open(
         site: Site,
-        major: u32,
+        about: &Server,
         plan: &Plan,
         settings: &Settings,
         stop: &Stop,
@@ -94,13 +96,15 @@ impl Attached {
         let (doors, uneven) = address.sessions(plan);
         let views = Views { global: instance.number("instances").is_some_and(|count| count > 1) };
         let log_block = instance.number("log block bytes");
-        let server = ServerStats::open(&way, &address, views, log_block, claim.id().sid)?;
+        let company = Company::of(claim.id().sid, Some(plan));
+        let server = ServerStats::open(&way, &address, views, log_block, company)?;
         let mut warnings = instance.warnings();
         warnings.extend(uneven.map(|text| format!("{text}.")));
         Ok(Self {
             running: Running::open(plan, settings, stop, "ORACLE_GRACE")?,
             doors,
-            major,
+            major: about.major,
+            place: about.place(views.global),
             instance,
             warnings,
             sids: Mutex::default(),
@@ -168,6 +172,10 @@ impl Attachment for Attached {
             ));
         }
         remarks
+    }
+
+    fn server(&self) -> Option<String> {
+        Some(self.place.clone())
     }
 
     fn sample(&self) -> StatSet {

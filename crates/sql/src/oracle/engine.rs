@@ -45,7 +45,7 @@ pub(super) fn open(site: Site, plan: &Plan, settings: &Settings, stop: &Stop) ->
     marked.refuse_changed(plan, &place, "block")?;
     drop(session);
     let batched = settings.text("READ_MODE") == "batched";
-    let on = Attached::open(site, server.major, plan, settings, stop)?;
+    let on = Attached::open(site, &server, plan, settings, stop)?;
     Ok(Box::new(SlobEngine(OracleEngine {
         facts: facts(&on, &server, &marked, (batched, in_server)),
         plan: plan.clone(),

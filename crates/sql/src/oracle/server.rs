@@ -28,6 +28,8 @@ pub(super) struct Server {
     /// The pluggable database, or the database itself.
     pub(super) container: String,
     pub(super) service: String,
+    /// Its host, by itself.
+    host: String,
     role: String,
     pub(super) tablespace: Tablespace,
 }
@@ -108,6 +110,7 @@ impl Server {
             instance: text(&who, 2),
             container: text(&who, 3),
             service: text(&who, 4),
+            host: text(&who, 8),
             role: text(&who, 5),
             tablespace: Tablespace {
                 name,
@@ -122,6 +125,12 @@ impl Server {
                 },
             },
         })
+    }
+
+    /// The database, or the instance of it whose views are read.
+    pub(super) fn place(&self, sees_all: bool) -> String {
+        let Self { database, instance, host, .. } = self;
+        if sees_all { format!("Oracle {database}") } else { format!("Oracle {database}, {instance} on {host}") }
     }
 
     /// # Errors

@@ -286,7 +286,7 @@ pub(super) const HOLDERS: &str = "select to_char(l.session_id), to_char(l.locked
 pub(super) const WHO: &str = "select sys_context('userenv', 'session_user'), sys_context('userenv', 'db_unique_name'), \
      sys_context('userenv', 'instance_name'), sys_context('userenv', 'con_name'), sys_context('userenv', 'service_name'), \
      sys_context('userenv', 'database_role'), (select min(version) from product_component_version), (select \
-     default_tablespace from user_users) from dual";
+     default_tablespace from user_users), sys_context('userenv', 'server_host') from dual";
 /// Block size and kind of tablespace `:1`, and the space available to this user.
 pub(super) const TABLESPACE: &str = "select to_char(t.block_size), t.status, t.logging, t.segment_space_management, (select \
      to_char(sum(f.bytes)) from user_free_space f where f.tablespace_name = t.tablespace_name), (select \

@@ -188,7 +188,7 @@ fn whole(text: &str) -> Option<u64> {
 }
 
 impl ServerStats {
-    /// Logs in and takes a first reading; `claim` is the session that holds the claim.
+    /// Logs in and takes a first reading; `company` is who shares the data set.
     ///
     /// # Errors
     /// The server refuses the connection or the reading, with the missing privilege.
@@ -197,7 +197,7 @@ impl ServerStats {
         address: &Address,
         views: Views,
         log_block_bytes: Option<u64>,
-        claim: u32,
+        company: Company,
     ) -> Result<Self, EngineError> {
         let mut session = way.open(address.admin(), address.answer.min(READING_MAX))?;
         read(&mut *session, views).map_err(told("reading the server's statistics (V$SYSSTAT and others)"))?;
@@ -207,7 +207,7 @@ impl ServerStats {
             owner: address.data.user.clone(),
             views,
             log_block_bytes,
-            state: Mutex::new(State { session: Kept::new(session), company: Company::of(claim), claim_ended: false }),
+            state: Mutex::new(State { session: Kept::new(session), company, claim_ended: false }),
             look: Mutex::new(Looker { session: None, next: Instant::now() }),
         })
     }

@@ -17,6 +17,10 @@ pub(crate) fn close(control: &mut dyn Talk, words: &dyn Words, part: &mut FromEn
         part.unchecked = "VERIFY=FALSE".to_owned();
         return;
     }
+    if part.hosts > 1 && open_runs(control, words).is_ok_and(|open| open > 0) {
+        part.unchecked = "the books of other hosts were open".to_owned();
+        return;
+    }
     let began = Instant::now();
     match check(control, words) {
         Ok(checked) => part.checks = checked,
@@ -27,8 +31,7 @@ pub(crate) fn close(control: &mut dyn Talk, words: &dyn Words, part: &mut FromEn
 
 /// Runs the seventeen checks.
 pub(crate) fn check(control: &mut dyn Talk, words: &dyn Words) -> Result<Vec<Checked>, EngineError> {
-    let open = numbers(control, &checks::open_runs_sql(words))?;
-    let open = open.first().map_or(0.0, |row| row[0]) as u64;
+    let open = open_runs(control, words)?;
     let mut all = Vec::new();
     for check in checks::all(words) {
         all.push(match (check.by_books, open) {
@@ -37,6 +40,12 @@ pub(crate) fn check(control: &mut dyn Talk, words: &dyn Words) -> Result<Vec<Che
         });
     }
     Ok(all)
+}
+
+/// Runs whose books are open.
+fn open_runs(control: &mut dyn Talk, words: &dyn Words) -> Result<u64, EngineError> {
+    let open = numbers(control, &checks::open_runs_sql(words))?;
+    Ok(open.first().map_or(0.0, |row| row[0]) as u64)
 }
 
 /// Rows of three numbers; a value that is not a number becomes one beyond every bound.

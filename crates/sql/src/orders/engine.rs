@@ -13,6 +13,7 @@ use assay_orders::params::Asked;
 use assay_orders::part::FromEngine;
 use assay_orders::workload::OrderEntry;
 use assay_run::engine::{Assignment, Doing, Driver, Engine, EngineError, Remarks};
+use assay_run::plan::Plan;
 use assay_run::workload::Workload;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -29,7 +30,7 @@ pub(crate) struct OrdersEngine<B: Base> {
 impl<B: Base> OrdersEngine<B> {
     /// For a data set whose books are open; `facts` describe the server, and `durability` says what makes a commit durable there.
     pub(crate) fn new(
-        (mut asked, rate_per_s): (Asked, u64),
+        (mut asked, plan): (Asked, &Plan),
         found: &Marker,
         mut facts: Vec<Fact>,
         durability: String,
@@ -56,7 +57,8 @@ impl<B: Base> OrdersEngine<B> {
                 isolation: B::ISOLATION.to_owned(),
                 durability,
                 asked: Some(asked.clone()),
-                rate_per_s,
+                rate_per_s: plan.rate_per_s,
+                hosts: plan.other_hosts() + 1,
                 ..FromEngine::default()
             },
             workload: OrderEntry(asked),
@@ -104,6 +106,10 @@ impl<B: Base> Engine for OrdersEngine<B> {
     fn driver<'a>(&'a self, assignment: &Assignment) -> Result<Box<dyn Driver + 'a>, EngineError> {
         let sessions = assignment.sessions.iter().map(|(number, _)| Session::open(&self.run, *number));
         Ok(Box::new(Pipeline::open(&self.run, sessions)?))
+    }
+
+    fn server(&self) -> Option<String> {
+        self.run.on().server()
     }
 
     fn sample(&self) -> StatSet {

@@ -8,7 +8,7 @@ use assay_measure::config::{Concern, ParamDef, Settings};
 use assay_orders::checks::Checked;
 use assay_orders::params::{heeds, partitions};
 use assay_orders::workload::{OPERATIONS, OrderEntry};
-use assay_run::engine::{DataSet, Engine, EngineError, Line, Presence, Progress, Started, Target};
+use assay_run::engine::{DataSet, Engine, EngineError, Hosts, Line, Presence, Progress, Started, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 
@@ -133,6 +133,10 @@ impl<L: Loads + Opens> Target for OrderEntryOn<L> {
 
     fn heeds(&self, name: &str) -> bool {
         !L::UNHEEDED.contains(&name) && (heeds(name, self.0.params()) || L::HEEDED.contains(&name))
+    }
+
+    fn hosts(&self) -> Hosts {
+        self.0.hosts()
     }
 
     fn shape(&self, settings: &Settings, plan: &mut Plan) -> Result<(), EngineError> {

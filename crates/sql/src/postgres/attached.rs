@@ -3,10 +3,12 @@
 
 use super::conninfo::ConnectOptions;
 use super::errors::unusable;
+use super::layout::literal;
 use super::own::told;
 use super::reads::TrueReads;
 use super::stats::{Activity, ServerStats, Timing};
 use super::wire::{CancelToken, Connection};
+use crate::claim::Company;
 use crate::patience::Patience;
 use crate::place::Place;
 use crate::running::{Attachment, Running};
@@ -19,7 +21,7 @@ use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// How long the server may take to end the processes of closed sessions.
@@ -43,6 +45,8 @@ pub(super) struct Attached {
     activity: Activity,
     /// Holds the claim, and runs queries about the whole server.
     control: Mutex<Option<Connection>>,
+    /// Of a fleet's run: the server's processes of all hosts' sessions, found when all of them are connected.
+    of_fleet: Option<OnceLock<Vec<i32>>>,
     /// The statistics of closed sessions were waited for.
     settled: AtomicBool,
 }
@@ -60,12 +64,13 @@ impl Attached {
     ) -> Result<Self, EngineError> {
         let reads = TrueReads::open(place, &mut control, plan.sessions(), schema, settings)?;
         let server = ServerStats::open(&connect, schema, Timing::of(settings))?;
-        server.claimed_by(control.backend_pid());
+        server.claimed_by(Company::of(control.backend_pid().cast_unsigned(), Some(plan)));
         let running = Running::open(plan, settings, stop, "PG_GRACE")?;
         let seen = Arc::clone(&running.backends);
         let activity = Activity::open(&connect, &server, Box::new(move || seen.pids()))?;
         let (control, settled) = (Mutex::new(Some(control)), AtomicBool::new(false));
-        Ok(Self { connect, running, reads, server, activity, control, settled })
+        let of_fleet = (plan.other_hosts() > 0).then(OnceLock::new);
+        Ok(Self { connect, running, reads, server, activity, control, of_fleet, settled })
     }
 
     /// Connects a session; `settings` are statements that follow its login.
@@ -104,6 +109,25 @@ impl Attached {
         self.reads.close().and(gone)
     }
 
+    /// The server's processes of the run's sessions, on whichever host these are.
+    fn pids(&self) -> Vec<i32> {
+        let Some(of_fleet) = &self.of_fleet else {
+            return self.running.pids();
+        };
+        let asked = of_fleet.get_or_init(|| {
+            let sql = format!(
+                "select pid from pg_catalog.pg_stat_get_activity(null) where application_name = {} and datid = (select oid \
+                 from pg_catalog.pg_database where datname = current_database())",
+                literal(&self.connect.application_name)
+            );
+            self.server.own_work().note();
+            let asked = locked(&self.control).as_mut().and_then(|control| control.query(&sql).ok());
+            let rows = asked.map(|asked| asked.rows).unwrap_or_default();
+            rows.iter().filter_map(|row| row.first()?.as_ref()?.parse().ok()).collect()
+        });
+        asked.clone()
+    }
+
     /// Executes a statement on the connection that holds the claim.
     pub(super) fn tell(&self, sql: &str, doing: &str) -> Result<(), EngineError> {
         match locked(&self.control).as_mut() {
@@ -123,7 +147,10 @@ impl Attached {
         let begun = Instant::now();
         // A server that was given up does not answer any more.
         control.set_deadline(begun + GOODBYE_MAX + GOODBYE_MAX);
-        let list: Vec<String> = self.running.pids().iter().map(i32::to_string).collect();
+        let own = self.running.pids();
+        // What the sessions of the other hosts did last belongs to the last reading, too.
+        let others = self.of_fleet.as_ref().and_then(OnceLock::get);
+        let list: Vec<String> = others.into_iter().flatten().chain(&own).map(i32::to_string).collect();
         while !list.is_empty() {
             let sql = format!("select pid from pg_stat_activity where pid = any('{{{}}}')", list.join(","));
             let Ok(left) = control.query(&sql) else {
@@ -134,6 +161,10 @@ impl Attached {
                 break;
             }
             if begun.elapsed() > GOODBYE_MAX {
+                let is_own = |row: &Vec<Option<String>>| own.iter().any(|pid| row[0] == Some(pid.to_string()));
+                if !left.rows.iter().any(is_own) {
+                    break;
+                }
                 return Err(EngineError::Unusable(format!(
                     "the server still has {} sessions of the run {} s after they were closed",
                     left.rows.len(),
@@ -170,10 +201,14 @@ impl Attachment for Attached {
         self.server.remarks()
     }
 
+    fn server(&self) -> Option<String> {
+        Some(self.server.server())
+    }
+
     fn sample(&self) -> StatSet {
         self.settle();
         let mut stats = self.server.sample();
-        self.reads.sample(&self.running.pids(), &mut stats);
+        self.reads.sample(&self.pids(), &mut stats);
         stats
     }
 

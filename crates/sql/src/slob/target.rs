@@ -6,7 +6,7 @@ use crate::marked::{Marked, Own};
 use crate::place::{LOOK, Place, Temporary};
 use assay_measure::config::{Concern, ParamDef, SERVERS, Settings};
 use assay_run::dataset::lines::text;
-use assay_run::engine::{Engine, EngineError, Line, Presence, Progress, Started, Target, Watched};
+use assay_run::engine::{Engine, EngineError, Hosts, Line, Presence, Progress, Started, Target, Watched};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use assay_slob::params::SQL;
@@ -35,6 +35,9 @@ pub(crate) trait Dialect: Jobs + std::fmt::Debug + Sync {
     type Held: Send + 'static;
     /// The full plan of a load.
     type LoadPlan;
+
+    /// As [`Target::hosts`].
+    const HOSTS: Hosts = Hosts::OneServer;
 
     /// Starts a throw-away server.
     fn start(
@@ -217,6 +220,10 @@ impl<D: Dialect> Target for SlobOn<D> {
             settings.text(name),
             servers.join(", ")
         )))
+    }
+
+    fn hosts(&self) -> Hosts {
+        D::HOSTS
     }
 
     fn watch(&self, location: &str, settings: &Settings) -> Result<Box<dyn Watched>, EngineError> {

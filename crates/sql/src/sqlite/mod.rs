@@ -23,7 +23,7 @@ use crate::place::Place;
 use crate::slob::{Dialect, Job, Jobs, SlobOn};
 use assay_measure::config::{Concern, ParamDef, Settings};
 use assay_run::dataset::lines::text;
-use assay_run::engine::{Engine, EngineError, Line, Progress, Target};
+use assay_run::engine::{Engine, EngineError, Hosts, Line, Progress, Target};
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use assay_slob::params::SQL;
@@ -65,6 +65,7 @@ impl Dialect for Sqlite {
     const PARAMS: &'static [ParamDef] = params::PARAMS;
     const CONCERNS: &'static [Concern] = &[SQL];
     const ANSWER_TIMEOUT: &'static str = "SQLITE_BUSY_TIMEOUT";
+    const HOSTS: Hosts = Hosts::Never("a database in a file is of the processes of one host");
 
     type Own = ();
     type Found = Marked;

@@ -31,7 +31,10 @@ pub fn build(run: &RunData, readings: &StorageReadings) -> Record {
     if let (0, Some(job)) = (run.seed, readings.jobs.first()) {
         run.seed = job.seed;
     }
-    run.verdict = verdict(readings);
+    // Of a fleet more may be wrong than its readings show.
+    if run.verdict == Verdict::Complete {
+        run.verdict = verdict(readings);
+    }
     frame(&mut run, readings);
     let mut record = Record::labelled(&run);
     record.os = os(&run);
@@ -74,7 +77,7 @@ fn frame(run: &mut RunData, readings: &StorageReadings) {
     run.end = at(readings.elapsed_ns, end);
 }
 
-fn verdict(readings: &StorageReadings) -> Verdict {
+pub(crate) fn verdict(readings: &StorageReadings) -> Verdict {
     let mut reasons: Vec<String> = (readings.clones.iter())
         .filter(|clone| clone.error != 0 || clone.errors_passed > 0)
         .filter_map(|clone| {

@@ -32,6 +32,7 @@ mod warnings;
 mod tests;
 
 pub use build::build;
+pub(crate) use build::verdict;
 pub use native::native;
 pub use section::section;
 

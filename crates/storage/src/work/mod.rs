@@ -94,6 +94,7 @@ impl Work<'_> {
         let every = self.invocation.output.status_interval_ns;
         let mut monitor = Monitor::new(stop, disks, every, live);
         let jobs = Jobs::describe(self, &paths);
+        steps.ready();
         let frame = Frame::begin(&mut host, monitor.read_disks());
         let mut done: Vec<CloneReading> = Vec::new();
         let mut known = Known::new(self.invocation.jobs.len());
@@ -228,7 +229,8 @@ impl Work<'_> {
         let (tasks, first_clone) = self.tasks(jobs, &groups, rows);
         let board = Board::new(tasks.len(), groups.len());
         let wave = Wave { board: &board, tasks: &tasks, groups: &groups, first_clone };
-        let left = run_wave(&wave, stop, |wave| monitor.watch(wave, steps, &|monitor, now| status(monitor, now)));
+        let left =
+            run_wave(&wave, stop, steps, |wave| monitor.watch(wave, steps, &|monitor, now| status(monitor, now)));
         monitor.passed(&wave);
         left
     }
@@ -257,7 +259,12 @@ fn tell_of_logs(readings: &mut StorageReadings, failures: Vec<String>) {
 }
 
 /// Starts the clones, lets `watch` follow them to their end, and collects their results.
-fn run_wave(wave: &Wave<'_>, stop: &Stop, watch: impl FnOnce(&Wave<'_>)) -> Result<Vec<Left>, EngineError> {
+fn run_wave(
+    wave: &Wave<'_>,
+    stop: &Stop,
+    steps: &dyn Steps,
+    watch: impl FnOnce(&Wave<'_>),
+) -> Result<Vec<Left>, EngineError> {
     let board = wave.board;
     std::thread::scope(|scope| {
         let mut started = Vec::with_capacity(wave.tasks.len());
@@ -273,6 +280,7 @@ fn run_wave(wave: &Wave<'_>, stop: &Stop, watch: impl FnOnce(&Wave<'_>)) -> Resu
             }
         }
         board.wait_ready(started.len());
+        steps.begin();
         // A clone that could not be set up has not passed the gate. The others start, since their measurements are
         // valid, unless none is left to measure.
         board.open(failed.is_none() && !board.any_refused());

@@ -9,18 +9,18 @@ use crate::cli::IoArgs;
 use crate::exit::{Code, Failure};
 use crate::record;
 use crate::rundir::{self, FIO_JSON, RunDir, job_file};
-use crate::{perform, plan_text, signals, ui};
+use crate::{fleet_part, perform, plan_text, signals, ui};
 use assay_measure::plain::shell_word;
 use assay_measure::record::Record;
 use assay_report::{answer, text};
 use assay_run::engine::EngineError;
-use assay_run::probe::Aimed;
+use assay_run::probe::{Aimed, Measured};
 use assay_run::standstill::Standstill;
 use assay_run::stop::Stop;
 use assay_storage::readings::StorageReadings;
 use assay_storage::record::fio;
 use assay_storage::spec::{Invocation, OutputFormat, OutputOptions};
-use assay_storage::{StorageRun, language};
+use assay_storage::{StorageMeasured, StorageRun, language};
 use sink::Sink;
 use std::fmt::Write;
 use std::path::Path;
@@ -94,6 +94,10 @@ fn perform(aimed: &StorageRun, words: &[String]) -> Result<Code, Failure> {
         // The files of the first round are there for the next.
         let again = (number > 1).then(|| assay_storage::aim(aimed.invocation.clone()).map_err(refused)).transpose()?;
         let readings = again.as_ref().unwrap_or(aimed).readings(&stop, &watch).map_err(refused)?;
+        if fleet_part::get().is_some() {
+            let readings = StorageMeasured(readings.clone());
+            fleet_part::measured(dir.as_ref().map_or(Path::new(""), RunDir::path), readings.data(&run));
+        }
         Ok((assay_storage::record::build(&run, &readings), readings))
     };
     let measured = given.and_then(|()| rounds.map_or_else(|| one(1), |rounds| rounds.measure(&stop, one)));

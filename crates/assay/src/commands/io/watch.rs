@@ -2,6 +2,7 @@
 
 use super::sink::Sink;
 use crate::exit::Failure;
+use crate::fleet_part;
 use crate::progress::Line;
 use crate::ui;
 use assay_run::probe::{Measured, Steps};
@@ -73,6 +74,14 @@ fn passed(since: Option<Instant>, ns: u64) -> bool {
 }
 
 impl Steps for Watch<'_> {
+    fn ready(&self) {
+        fleet_part::ready();
+    }
+
+    fn begin(&self) {
+        fleet_part::begin();
+    }
+
     fn step(&self, number: usize, of: usize, what: &str) {
         let mut state = self.state();
         if number == 0 {

@@ -37,7 +37,7 @@ pub(super) fn build(run: &RunData, readings: &SyncReadings) -> Record {
     let mut run = run.clone();
     run.engine_facts.clone_from(&readings.facts);
     run.sessions = readings.steps.iter().map(|step| u64::from(step.streams)).max().unwrap_or(0);
-    if readings.stopped {
+    if readings.stopped && run.verdict == Verdict::Complete {
         run.verdict = Verdict::Incomplete(format!("stopped on request after {} steps", readings.steps.len()));
     }
     let mut record = labelled(&run, readings.elapsed_ns);

@@ -64,7 +64,7 @@ impl Opens for MariadbOrders {
         on.control(|control| control.tell(&opening, "opening the books")).transpose()?;
         let names = names.clone();
         let run = Run { names, on };
-        let engine = OrdersEngine::new((asked, plan.rate_per_s), &found, facts, durability, run);
+        let engine = OrdersEngine::new((asked, plan), &found, facts, durability, run);
         Ok(Box::new(engine))
     }
 }

@@ -89,12 +89,17 @@ pub(super) struct Beside {
 }
 
 impl ServerStats {
-    /// Logs in and takes a first reading. `claim` is the session that holds the claim; `in_server` means that one
-    /// statement performs many operations.
+    /// Logs in and takes a first reading. `company` is who shares the data set; `in_server` means that one statement
+    /// performs many operations.
     ///
     /// # Errors
     /// The server refuses the connection or the reading.
-    pub(super) fn open(address: &Address, server: &Server, claim: u32, in_server: bool) -> Result<Self, EngineError> {
+    pub(super) fn open(
+        address: &Address,
+        server: &Server,
+        company: Company,
+        in_server: bool,
+    ) -> Result<Self, EngineError> {
         let doing = told("reading the server's counters");
         let mut connection = Connection::open(&address.brief(READING_MAX))?;
         let timing = Timing::of(&mut connection).map_err(&doing)?;
@@ -109,7 +114,7 @@ impl ServerStats {
             state: Mutex::new(State {
                 rests: Rests::new(),
                 connection: Kept::new(connection),
-                company: Company::of(claim),
+                company,
                 claim_ended: false,
             }),
         })

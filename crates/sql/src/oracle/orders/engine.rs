@@ -41,13 +41,13 @@ impl Opens for OracleOrders {
         let (server, names) = super::asked(&mut *session, visit)?;
         server.refuse_read_only()?;
         let site = Site { way: visit.way.clone(), address: visit.address.clone(), claim: claim.0 };
-        let on = Attached::open(site, server.major, plan, settings, stop)?;
+        let on = Attached::open(site, &server, plan, settings, stop)?;
         // From here on the books are open and must be closed again.
         let opening = opening_sql(|name| names.relation(name));
         Link(session).tell(&opening, "opening the books")?;
         let (facts, durability) = (facts(&on, &server), durability(&on));
         let run = Run { names, on };
-        let engine = OrdersEngine::new((asked, plan.rate_per_s), &found, facts, durability, run);
+        let engine = OrdersEngine::new((asked, plan), &found, facts, durability, run);
         Ok(Box::new(engine))
     }
 }

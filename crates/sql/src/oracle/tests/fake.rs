@@ -552,6 +552,7 @@ impl Session for FakeSession {
                 db.role.unwrap_or("PRIMARY"),
                 "19.0.0.0.0",
                 "USERS",
+                "dbhost1",
             ])]),
             sql::TABLESPACE => Ok(match table.as_str() {
                 "users" => vec![row(&["8192", "ONLINE", "NOLOGGING", "AUTO", "9663676416", "unlimited"])],

@@ -78,7 +78,7 @@ impl Opens for PostgresOrders {
                 mode => mode.to_owned(),
             },
         };
-        let engine = OrdersEngine::new((asked, plan.rate_per_s), &found, facts, durability, run);
+        let engine = OrdersEngine::new((asked, plan), &found, facts, durability, run);
         Ok(Box::new(engine))
     }
 }

@@ -58,6 +58,8 @@ struct Switch {
 pub(super) struct About {
     /// Major version, 13 to 18 or newer.
     pub version: u32,
+    /// When the server was started, s since 1970.
+    pub started: String,
     /// Object identifier of the database.
     pub database: u32,
     /// Block size, bytes.
@@ -99,7 +101,8 @@ impl About {
             connection,
             "select current_setting('server_version_num'), \
              (select oid from pg_catalog.pg_database where datname = current_database()), \
-             current_setting('is_superuser'), pg_has_role(current_user, 'pg_read_all_stats', 'usage')",
+             current_setting('is_superuser'), pg_has_role(current_user, 'pg_read_all_stats', 'usage'), \
+             extract(epoch from pg_postmaster_start_time())",
         )?;
         let field = |at: usize| {
             let row = rows.first();
@@ -119,6 +122,7 @@ impl About {
         let block_bytes = switches.get("block_size").and_then(|switch| switch.value.parse().ok()).unwrap_or(8192);
         Ok(Self {
             version,
+            started: field(4),
             database,
             block_bytes,
             session_io_timing,

@@ -188,9 +188,14 @@ impl ServerStats {
         text.and_then(|text| Raw::parse(&text)).unwrap_or_else(|reason| Raw::missing(&reason))
     }
 
-    /// Notes which server process holds the claim on the data set; from now on every reading checks who else is there.
-    pub(super) fn claimed_by(&self, pid: i32) {
-        self.lock().company = Some(Company::of(pid.cast_unsigned()));
+    /// Notes who shares the data set; from now on every reading checks who else is there.
+    pub(super) fn claimed_by(&self, company: Company) {
+        self.lock().company = Some(company);
+    }
+
+    /// When the server was started: no two were in the same microsecond.
+    pub(super) fn server(&self) -> String {
+        format!("PostgreSQL started at {}", self.about.started)
     }
 
     /// Notes that the claim is about to be released.

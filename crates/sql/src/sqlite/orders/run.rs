@@ -45,7 +45,7 @@ impl Opens for SqliteOrders {
         let form = "client: SQLite has no procedures; each statement is a call of the library, in BEGIN IMMEDIATE and COMMIT; \
              those that only read are not one transaction";
         let facts = vec![Fact::new("transactions_by", form)];
-        Ok(Box::new(OrdersEngine::new((asked, plan.rate_per_s), &found, facts, durability, run)))
+        Ok(Box::new(OrdersEngine::new((asked, plan), &found, facts, durability, run)))
     }
 }
 
