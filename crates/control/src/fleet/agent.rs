@@ -7,6 +7,7 @@
 use super::FleetError;
 use super::bus::{Address, Bus};
 use super::clock::{mono_ns, wall_ns};
+use super::gather;
 use super::message::{Answer, Beat, Hello, Kept, News, Phase, Request, Spec, Stop as StopRun};
 use super::worker::{Begin, Order, Said, line};
 use assay_run::stop::Stop;
@@ -371,11 +372,11 @@ impl Keeper {
     async fn attempt(&mut self) -> Result<(), FleetError> {
         self.kept.parts.clear();
         if !self.data.is_empty() {
-            self.kept.parts.push(self.bus.keep_part(&self.place, "data", &self.data).await?);
+            self.kept.parts.push(self.bus.keep_part(&self.place, gather::DATA, &self.data).await?);
             let series = std::path::Path::new(&self.kept.dir).join("series.jsonl");
             // A full disk may have taken it; what was measured in all is in the data.
             if let Ok(series) = assay_run::bounded::read(&series, assay_run::bounded::SERIES) {
-                self.kept.parts.push(self.bus.keep_part(&self.place, "series", &series).await?);
+                self.kept.parts.push(self.bus.keep_part(&self.place, gather::SERIES, &series).await?);
             }
         }
         // What says that all is there goes last.

@@ -172,14 +172,20 @@ impl Bus {
             subjects: vec![self.subject("kept.>")],
             max_age: KEPT,
             max_messages_per_subject: 1,
+            // What is taken comes as it was kept, without a coat of JSON.
+            allow_direct: true,
             ..stream::Config::default()
         };
-        let stream = context.get_or_create_stream(config).await.map_err(|error| {
+        let refused = |error: &dyn std::fmt::Display| {
             let shown = &self.shown;
             FleetError::Unusable(format!(
                 "{shown}: results cannot be kept there ({error}); start the server with JetStream (`nats-server -js`), or use `assay fleet up`"
             ))
-        })?;
+        };
+        let stream = context.get_or_create_stream(config.clone()).await.map_err(|error| refused(&error))?;
+        if !stream.cached_info().config.allow_direct {
+            context.update_stream(config).await.map_err(|error| refused(&error))?;
+        }
         Ok(KeptRuns { stream, bus: self.clone() })
     }
 
@@ -221,27 +227,25 @@ impl KeptRuns {
     /// # Errors
     /// The server does not answer.
     pub async fn get(&self, rest: &str) -> Result<Option<Vec<u8>>, FleetError> {
-        match self.stream.get_last_raw_message_by_subject(&self.bus.subject(&format!("kept.{rest}"))).await {
+        match self.stream.direct_get_last_for_subject(self.bus.subject(&format!("kept.{rest}"))).await {
             Ok(message) => Ok(Some(message.payload.to_vec())),
-            Err(error) if error.kind() == stream::LastRawMessageErrorKind::NoMessageFound => Ok(None),
+            Err(error) if error.kind() == stream::DirectGetErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.bus.failed(&error)),
         }
     }
 
-    /// A part, put together.
+    /// A part, put together; `first` is its first piece, where that is known.
     ///
     /// # Errors
-    /// A piece is missing, or the whole is not what was kept.
-    pub async fn part(&self, place: &str, part: &KeptPart) -> Result<Vec<u8>, FleetError> {
-        let mut whole = Vec::new();
-        for piece in 0..part.pieces {
+    /// A piece is missing.
+    pub async fn part(&self, place: &str, part: &KeptPart, first: Option<Vec<u8>>) -> Result<Vec<u8>, FleetError> {
+        let from = u64::from(first.is_some());
+        let mut whole = first.unwrap_or_default();
+        for piece in from..part.pieces {
             let found = self.get(&format!("{place}.{}.{piece}", part.name)).await?;
             let found =
                 found.ok_or_else(|| FleetError::Unusable(format!("piece {piece} of {} is missing", part.name)))?;
             whole.extend(found);
-        }
-        if hex(&whole) != part.hash {
-            return Err(FleetError::Unusable(format!("what was kept of {} is damaged", part.name)));
         }
         Ok(whole)
     }

@@ -6,7 +6,8 @@
 use super::FleetError;
 use super::bus::{Address, Bus, KeptRuns};
 use super::clock::{Exchange, Offset, PINGS, mono_ns, wall_ns};
-use super::message::{Answer, Beat, Hello, Kept, News, Phase, Request, RunPlan, Spec, Stop as StopRun, Tick};
+use super::gather;
+use super::message::{Answer, Beat, Hello, News, Phase, Request, RunPlan, Spec, Stop as StopRun, Tick};
 use super::worker::Begin;
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::RunData;
@@ -632,8 +633,8 @@ impl<'a> Watch<'a> {
         let run = self.plan.spec.run.clone();
         let places: Vec<String> =
             self.hosts.iter().map(|host| format!("{run}.{}", host.result.hello.instance)).collect();
-        let found = join_all(places.iter().map(|place| of_host(kept, place))).await;
-        for (host, found) in self.hosts.iter_mut().zip(found) {
+        let fetched = join_all(places.iter().map(|place| gather::fetch(kept, place))).await;
+        for (host, found) in self.hosts.iter_mut().zip(gather::read_all(fetched)) {
             let result = &mut host.result;
             match found {
                 Ok(Some(found)) => {
@@ -653,30 +654,6 @@ impl<'a> Watch<'a> {
         let hosts = self.hosts.into_iter().map(|host| host.result).collect();
         Ok(Gathered { plan: self.plan, hosts, strangers: self.strangers, gather_ns })
     }
-}
-
-/// What JetStream has of a host.
-struct FoundHost {
-    kept: Kept,
-    data: Option<RunData>,
-    series: Option<Vec<u8>>,
-}
-
-async fn of_host(kept: &KeptRuns, place: &str) -> Result<Option<FoundHost>, FleetError> {
-    let Some(end) = kept.get(&format!("{place}.end")).await? else {
-        return Ok(None);
-    };
-    let unreadable = |error: serde_json::Error| FleetError::Unusable(format!("what it kept cannot be read: {error}"));
-    let end: Kept = serde_json::from_slice(&end).map_err(unreadable)?;
-    let (mut data, mut series) = (None, None);
-    for part in &end.parts {
-        let bytes = kept.part(place, part).await?;
-        match part.name.as_str() {
-            "data" => data = Some(serde_json::from_slice(&bytes).map_err(unreadable)?),
-            _ => series = Some(bytes),
-        }
-    }
-    Ok(Some(FoundHost { kept: end, data, series }))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! What controller and agents say to each other, as JSON.
 
+use super::FleetError;
 use super::clock::Offset;
 use super::worker::Begin;
 use serde::{Deserialize, Serialize};
@@ -206,6 +207,15 @@ pub struct KeptPart {
     pub pieces: u64,
     /// SHA-256 of the whole.
     pub hash: String,
+}
+
+impl KeptPart {
+    /// # Errors
+    /// These bytes are not what was kept.
+    pub fn refuse_damaged(&self, bytes: &[u8]) -> Result<(), FleetError> {
+        let damaged = || FleetError::Unusable(format!("what was kept of {} is damaged", self.name));
+        if hex(bytes) == self.hash { Ok(()) } else { Err(damaged()) }
+    }
 }
 
 /// A run as another controller finds it.

@@ -17,6 +17,7 @@ pub mod agent;
 pub mod bus;
 pub mod clock;
 pub mod controller;
+mod gather;
 pub mod manifest;
 pub mod merge;
 pub mod message;
