@@ -47,6 +47,9 @@ want mariadb-install-db mariadb-server-core
 want my_print_defaults mariadb-client-core
 # Fleets of agents are coordinated through it. The package would start a server of its own: see install_packages.
 PATH=$PATH:/usr/sbin want nats-server nats-server
+# Hosts borrowed by ssh, over its own client and server. Its package would start a server too.
+PATH=$PATH:/usr/sbin want sshd openssh-server
+want ssh openssh-client
 if [ "$long" = yes ]; then
     want c++ g++
     want rpmbuild rpm
@@ -85,6 +88,9 @@ install_packages() {
     esac
     case " ${missing[*]} " in
         *" nats-server "*) systemctl mask --quiet nats-server 2>/dev/null || true ;;
+    esac
+    case " ${missing[*]} " in
+        *" openssh-server "*) systemctl mask --quiet ssh ssh.socket 2>/dev/null || true ;;
     esac
     "${apt[@]}" "${missing[@]}" libc6-dev
 }
@@ -249,6 +255,11 @@ require_fetched() {
         export ASSAY_REQUIRE_NATS=yes
     else
         skip "tests of fleets: there is no nats-server"
+    fi
+    if [ -x /usr/sbin/sshd ] && unshare -m true 2>/dev/null; then
+        export ASSAY_REQUIRE_SSHD=yes
+    else
+        skip "hosts borrowed by ssh: there is no sshd, or this user may not make namespaces"
     fi
 
     if [ -x "$mysql/usr/sbin/mysqld" ] && chroot "$mysql" /usr/sbin/mysqld --version; then

@@ -9,9 +9,9 @@ use assay_control::fleet::clock::mono_ns;
 use assay_control::fleet::worker::{Begin, Order, Said, line};
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::locked::locked;
-use assay_measure::snapshot::RunData;
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
+use serde::Serialize;
 use std::io::{BufRead, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -168,7 +168,7 @@ impl FleetPart {
     }
 
     /// Says what was measured.
-    pub(crate) fn measured(&self, data: &RunData) {
+    pub(crate) fn measured(&self, data: &impl Serialize) {
         if let Ok(data) = serde_json::value::to_raw_value(data) {
             self.say(&Said::Data(data));
         }

@@ -6,14 +6,16 @@ use crate::step::{SweepStep, counted};
 use crate::usl::{self, Interval, Law, Redrawn};
 use assay_measure::record::Figure;
 use assay_measure::section::number;
-use assay_measure::units::{fixed, significant, thousands};
+use assay_measure::units::{fixed, many, significant, thousands};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 /// The rate parameter: an open loop's load.
 pub(crate) const RATE: &str = "RATE";
+/// Hosts of a fleet, each with as many sessions.
+pub const HOSTS: &str = "hosts";
 /// What may rise as a load, the first of them that varies.
-const LOADS: [&str; 3] = ["sessions", RATE, "cpus"];
+const LOADS: [&str; 4] = [HOSTS, "sessions", RATE, "cpus"];
 /// Why there is no knee where the steps that decide it are not sound.
 pub(crate) const UNSHOWN: &str = "steps that decide it never settled, or others used the host's CPUs";
 /// What stands beside every figure that was not measured.
@@ -82,7 +84,9 @@ pub(crate) fn held_text(held: &BTreeMap<String, String>) -> String {
 
 fn held(load: &str, step: &SweepStep) -> BTreeMap<String, String> {
     let mut held = step.place.over.clone();
-    held.insert("sessions".to_owned(), step.place.sessions.to_string());
+    if load != HOSTS {
+        held.insert("sessions".to_owned(), step.place.sessions.to_string());
+    }
     if let Some(cpus) = step.place.cpus.value() {
         held.insert("cpus".to_owned(), fixed(cpus, 0));
     }
@@ -94,7 +98,7 @@ fn held(load: &str, step: &SweepStep) -> BTreeMap<String, String> {
 pub(crate) fn load_of(load: &str, step: &SweepStep) -> u64 {
     match load {
         "cpus" => step.place.cpus.value().unwrap_or(0.0) as u64,
-        RATE => step.place.over.get(RATE).and_then(|rate| rate.parse().ok()).unwrap_or(0),
+        RATE | HOSTS => step.place.over.get(load).and_then(|said| said.parse().ok()).unwrap_or(0),
         "sessions" => step.place.sessions,
         _ => step.place.step,
     }
@@ -139,7 +143,7 @@ fn curve(
         left_out: members.iter().filter(|at| !used.contains(at)).map(number).collect(),
         knee: knee_of((load, &info.per_s()), &points, &curve, seed),
         goal: goal_of((load, &info.per_s()), &points, &curve, info.goal_us_p99.value()),
-        usl: usl_of(load, &points, &curve, seed),
+        usl: usl_of((load, &info.projected), &points, &curve, seed),
     }
 }
 
@@ -149,6 +153,7 @@ pub(crate) fn amount(load: &str, n: u64) -> String {
     match (load, n) {
         ("cpus", 1) => "1 CPU".to_owned(),
         ("cpus", _) => format!("{number} CPUs"),
+        (HOSTS, _) => many(n, "host"),
         (RATE, _) => format!("{number} a second requested"),
         (_, 1) => "1 session".to_owned(),
         _ => format!("{number} sessions"),
@@ -342,7 +347,7 @@ fn goal_of((load, per_s): (&str, &str), points: &[Point], steps: &[&SweepStep], 
     }
 }
 
-fn usl_of(load: &str, points: &[Point], steps: &[&SweepStep], seed: u64) -> Usl {
+fn usl_of((load, also): (&str, &[u64]), points: &[Point], steps: &[&SweepStep], seed: u64) -> Usl {
     let refused = |sentence: String| Usl { sentence, ..Usl::default() };
     if !is_load(load) {
         return refused(format!("No scalability law: {load} is not a load."));
@@ -388,7 +393,7 @@ fn usl_of(load: &str, points: &[Point], steps: &[&SweepStep], seed: u64) -> Usl 
         };
     }
     let redrawn = Redrawn::new(law, &measured, seed);
-    described(load, points, &redrawn, law, rms)
+    described((load, also), points, &redrawn, law, rms)
 }
 
 /// Why a fit may be bad.
@@ -420,7 +425,7 @@ fn misfit(points: &[Point], steps: &[&SweepStep], deviations: &[f64]) -> &'stati
     ""
 }
 
-fn described(load: &str, points: &[Point], redrawn: &Redrawn, law: Law, rms: f64) -> Usl {
+fn described((load, also): (&str, &[u64]), points: &[Point], redrawn: &Redrawn, law: Law, rms: f64) -> Usl {
     let last = points.last().map_or(1, |point| point.load);
     let peak = redrawn.interval(Law::peak);
     // Without a peak the law rises for ever, towards lambda / sigma.
@@ -432,6 +437,7 @@ fn described(load: &str, points: &[Point], redrawn: &Redrawn, law: Law, rms: f64
     let projections = BEYOND
         .iter()
         .map(|times| last.saturating_mul(*times))
+        .chain(also.iter().copied())
         .map(|load| Projection {
             load,
             ops_per_s: estimate(redrawn.interval(|law| law.at(load as f64)), "unbounded"),

@@ -7,6 +7,7 @@ use crate::metrics::fastest;
 use crate::step::SweepStep;
 use assay_measure::kind::{Delivered, Headline, HeadlineFigure, HeadlineLine, Limit};
 use assay_measure::record::{Figure, Record};
+use assay_measure::section::number;
 use assay_measure::units::fixed;
 
 /// The headline of a sweep.
@@ -20,6 +21,7 @@ pub(crate) fn of(record: &Record, info: &SweepInfo) -> Headline {
             lines.enumerate().map(|(nth, line)| HeadlineLine { title: if nth == 0 { title } else { "" }, ..line }),
         );
     }
+    rows.extend(info.curves.iter().flat_map(|curve| projected(info, curve)));
     Headline {
         tested: format!(
             "The {} workload on {} under rising load: {} steps ({}).",
@@ -116,6 +118,21 @@ fn line(curve: &Curve, told: Vec<HeadlineFigure>, sentence: &str) -> HeadlineLin
 fn knee(info: &SweepInfo, curve: &Curve) -> Option<HeadlineLine> {
     let told = vec![load_told(curve, &curve.knee.load), HeadlineFigure::new(&curve.knee.ops_per_s, &info.per_s())];
     is_load(&curve.load).then(|| line(curve, told, &curve.knee.sentence))
+}
+
+/// What the law says of loads that it was asked for, or why it says nothing.
+fn projected(info: &SweepInfo, curve: &Curve) -> Vec<HeadlineLine> {
+    let asked = info.projected.iter().enumerate().map(|(nth, load)| {
+        let title = if nth == 0 { "Projected" } else { "" };
+        let Some(point) = curve.usl.projections.iter().find(|point| point.load == *load) else {
+            return HeadlineLine::of(title, Vec::new(), &curve.usl.sentence);
+        };
+        let range = [&point.ops_per_s.low, &point.ops_per_s.high].map(|bound| number(bound, 0));
+        let unit = format!("{} (95 % interval {} to {}; {})", info.per_s(), range[0], range[1], point.label);
+        let lead = format!("{}: ", amount(&curve.load, *load));
+        HeadlineLine { lead, ..HeadlineLine::told(title, vec![HeadlineFigure::new(&point.ops_per_s.value, &unit)]) }
+    });
+    asked.collect()
 }
 
 fn goal(info: &SweepInfo, curve: &Curve) -> Option<HeadlineLine> {

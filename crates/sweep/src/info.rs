@@ -21,6 +21,8 @@ pub struct SweepInfo {
     pub rules: BTreeMap<String, String>,
     /// Every step in the order it ran.
     pub steps: Vec<SweepStep>,
+    /// Loads for which the law was asked, beyond those measured.
+    pub projected: Vec<u64>,
     /// The curves, each over one load with everything else constant.
     pub curves: Vec<Curve>,
 }

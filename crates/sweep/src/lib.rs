@@ -23,7 +23,7 @@ mod usl;
 #[cfg(test)]
 mod tests;
 
-pub use curve::points;
+pub use curve::{HOSTS, points};
 pub use info::{Curve, Estimate, Goal, Knee, Projection, SweepAxis, SweepInfo, Usl};
 pub use knee::Point;
 pub use step::{StepLatency, StepPlace, SweepStep};

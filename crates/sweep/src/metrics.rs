@@ -1,6 +1,6 @@
 //! The metrics of a sweep: where each curve bends, what keeps the goal, the fitted law, and every step that counts.
 
-use crate::curve::{RATE, amount, held_text, is_load, load_of, load_text};
+use crate::curve::{HOSTS, RATE, amount, held_text, is_load, load_of, load_text};
 use crate::info::{Curve, Estimate, SweepInfo, Usl};
 use crate::step::SweepStep;
 use assay_measure::record::metric::{Better, Group, lower, plain};
@@ -53,6 +53,7 @@ fn read_off(info: &SweepInfo, curve: &Curve) -> Vec<Metric> {
     let (key, unit) = match curve.load.as_str() {
         "cpus" => ("cpus", "CPUs"),
         RATE => ("asked_per_s", "1/s"),
+        HOSTS => ("hosts", "hosts"),
         _ => ("sessions", "sessions"),
     };
     let load = |what: &str, name: &str, better, figure: &Figure| {

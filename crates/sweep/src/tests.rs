@@ -390,6 +390,30 @@ fn projections_are_labelled_and_lie_beyond_the_last_step() {
 }
 
 #[test]
+fn three_numbers_of_hosts_with_two_runs_of_each_are_read_at_128() {
+    let law = Law { lambda: 1000.0, sigma: 0.01, kappa: 0.0 };
+    let of = |number: u64, hosts: u64, off: f64| {
+        let mut step = step(number, 4 * hosts, off * law.at(hosts as f64));
+        step.place.over.insert(curves::HOSTS.to_owned(), hosts.to_string());
+        step
+    };
+    let steps = || (0..6).map(|at| of(at + 1, at / 2 + 1, if at % 2 == 0 { 1.01 } else { 0.99 }));
+    let asked = SweepInfo { projected: vec![128], ..info(&[(curves::HOSTS, &["1", "2", "3"])]) };
+    let sweep = build(asked.clone(), steps().collect());
+    assert_eq!(sweep.curves.len(), 1, "sessions rise with the hosts, and are no other curve");
+    let usl = &sweep.curves[0].usl;
+    let at = usl.projections.iter().find(|point| point.load == 128).expect("it was asked for");
+    let (low, high) = (at.ops_per_s.low.value(), at.ops_per_s.high.value());
+    let truth = Some(law.at(128.0));
+    assert!(low < truth && truth < high, "{at:?}");
+    let row = crate::headline::of(&record(&sweep), &sweep).rows.pop().expect("rows");
+    assert_eq!((row.title, row.lead.as_str()), ("Projected", "128 hosts: "));
+    assert!(row.told[0].unit.ends_with("projection, untested)"), "{row:?}");
+    let three = build(asked, steps().step_by(2).collect());
+    assert!(three.curves[0].usl.sentence.contains("at least 4 are needed"), "{}", three.curves[0].usl.sentence);
+}
+
+#[test]
 fn the_text_is_as_reviewed() {
     let mut info = info(&[SESSIONS]);
     info.goal_us_p99 = 5000.0.into();

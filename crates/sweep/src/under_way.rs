@@ -51,6 +51,13 @@ impl UnderWay {
         self
     }
 
+    /// Reads the law at this load too.
+    #[must_use]
+    pub fn projected_to(mut self, load: u64) -> Self {
+        self.info.projected.push(load);
+        self
+    }
+
     /// The unit of its rates.
     #[must_use]
     pub fn per_s(&self) -> String {

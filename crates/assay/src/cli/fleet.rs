@@ -21,6 +21,15 @@ pub(crate) enum FleetCommand {
         /// Address and port to listen on; other hosts need more than the default
         #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:4222")]
         listen: String,
+        /// Name or address by which the other hosts reach this one, for their URLs [default: the one of --listen]
+        #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+        host: String,
+        /// Certificate of this server, PEM: nothing is sent in clear
+        #[arg(long, value_name = "FILE", requires = "tls_key")]
+        tls_cert: Option<PathBuf>,
+        /// Its key, PEM
+        #[arg(long, value_name = "FILE", requires = "tls_cert")]
+        tls_key: Option<PathBuf>,
         #[command(flatten)]
         fleet: FleetName,
     },
@@ -33,12 +42,18 @@ pub(crate) enum FleetCommand {
         /// The host's name in reports [default: its host name]
         #[arg(long, value_name = "NAME")]
         name: Option<String>,
+        /// Name or address by which the other hosts reach this one, for tests between them [default: the one towards the server]
+        #[arg(long, value_name = "ADDRESS")]
+        address: Option<String>,
         /// Identity of the machine: two agents with one are refused [default: of /etc/machine-id]
         #[arg(long, value_name = "ID", hide = true)]
         machine: Option<String>,
         /// What is added to the clocks of this host
         #[arg(long, value_name = "MS", hide = true, default_value_t = 0, allow_negative_numbers = true)]
         clock_ahead_ms: i64,
+        /// Of a run with --ssh: it ends with its standard input
+        #[arg(long, hide = true)]
+        borrowed: bool,
         /// The version this agent says it has
         #[arg(long, value_name = "VERSION", hide = true, default_value = env!("CARGO_PKG_VERSION"))]
         says_version: String,
@@ -46,10 +61,28 @@ pub(crate) enum FleetCommand {
     /// Run one test on all hosts at the same time, and make one record of it
     ///
     /// The settings are those of the whole fleet: its sessions are divided among the hosts. It runs `run` and `orders run`, on data that
-    /// each host has for itself (native, null) or on one database server, whose own statistics one host reads for all; and `io` and
-    /// `sync`, of which each host does the whole.
+    /// each host has for itself (native, null) or on one database server, whose own statistics one host reads for all; `io` and
+    /// `sync`, of which each host does the whole; and `net` and `ping` between all pairs of hosts, one pair after the other.
     #[command(after_help = "Exit code 4: hosts are missing in the figures (partial), or the run is invalid.")]
     Run(FleetRunArgs),
+    /// Project the throughput of more hosts from records of runs of some, by the Universal Scalability Law
+    ///
+    /// The runs must be the same test with as many sessions for each host; at least four are needed, such as two of each number of hosts.
+    /// The answer is marked as what it is: a projection, untested.
+    Project {
+        /// Runs of this fleet, of at least three numbers of hosts
+        #[arg(value_name = "RUN", required = true)]
+        runs: Vec<String>,
+        /// Hosts to project to
+        #[arg(long, value_name = "HOSTS", value_parser = clap::value_parser!(u64).range(2..=100_000))]
+        to: u64,
+        /// Run directory, new or empty [default: ./assay-runs/TIME-sweep-ID, UTC]
+        #[arg(short = 'o', long = "output", value_name = "DIR")]
+        output: Option<PathBuf>,
+        /// What to print
+        #[arg(long, value_parser = format::of_record(), default_value = format::ANSWER)]
+        format: &'static Format,
+    },
     /// Print what starts the agents: a Kubernetes job, a Slurm script or a systemd unit
     Manifest {
         /// For what
@@ -87,6 +120,9 @@ pub(crate) struct BusArgs {
     /// The NATS server [default: NATS_URL, else that of `fleet up` in --dir]
     #[arg(long, value_name = "URL")]
     pub(crate) nats: Option<String>,
+    /// Who signed the certificate of a tls:// server, PEM [default: NATS_CA, else whom the system trusts]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tls_ca: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -96,6 +132,15 @@ pub(crate) struct FleetRunArgs {
     /// Hosts to wait for [default: all that answer within a second]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) hosts: Option<u64>,
+    /// Use these hosts for this run alone: assay is copied there by ssh, and nothing stays. user@a,b, or a file with one a line
+    #[arg(long, value_name = "HOSTS", conflicts_with_all = ["take", "nats", "hosts"])]
+    pub(crate) ssh: Option<String>,
+    /// The ssh for --ssh, with options of its own
+    #[arg(long, value_name = "COMMAND", default_value = "ssh", requires = "ssh")]
+    pub(crate) ssh_command: String,
+    /// Directory on the hosts of --ssh where each has a temporary one made [default: TMPDIR there, else /tmp]
+    #[arg(long, value_name = "DIR", default_value = "", hide_default_value = true, requires = "ssh")]
+    pub(crate) ssh_dir: String,
     /// How long to wait for them
     #[arg(long, value_name = "DURATION", default_value = "30s")]
     pub(crate) wait: String,
@@ -117,7 +162,7 @@ pub(crate) struct FleetRunArgs {
     /// What to print
     #[arg(long, value_parser = format::of_record(), default_value = format::ANSWER)]
     pub(crate) format: &'static Format,
-    /// The command for every host, behind --: run, orders run, io or sync, with their options
+    /// The command for every host, behind --: run, orders run, io or sync, with their options; or net or ping, without a peer
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "take")]
     pub(crate) command: Vec<String>,
 }

@@ -1,5 +1,9 @@
 //! `fleet`: one test on several hosts.
 
+mod borrowed;
+mod pairs;
+mod project;
+
 use super::flag_time::time_within;
 use crate::cli::{
     BusArgs, Cli, Command, FleetArgs, FleetCommand, FleetName, FleetPartArgs, FleetRunArgs, IoArgs, OrdersArgs,
@@ -17,6 +21,8 @@ use assay_control::fleet::manifest::{Envelope, manifest};
 use assay_control::fleet::merge::Piece;
 use assay_control::fleet::message::Hello;
 use assay_control::fleet::record::{FleetRun, of};
+use assay_control::fleet::server::{RunningServer, Wanted};
+use assay_control::fleet::ssh::READY;
 use assay_control::fleet::{FleetError, message, server};
 use assay_control::new_token;
 use assay_measure::clock::Ns;
@@ -29,8 +35,9 @@ use assay_run::host::random_u32;
 use assay_run::stop::Stop;
 use assay_sql::temp;
 use assay_storage::language;
+use borrowed::Borrowed;
 use clap::Parser;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::time::Duration;
 
@@ -42,8 +49,15 @@ const LOOK: Duration = Duration::from_millis(200);
 
 pub(super) fn fleet(args: &FleetArgs) -> Result<Code, Failure> {
     match &args.command {
-        FleetCommand::Up { listen, fleet } => up(listen, fleet),
-        FleetCommand::Agent { bus, name, machine, clock_ahead_ms, says_version } => {
+        FleetCommand::Up { listen, host, tls_cert, tls_key, fleet } => {
+            let tls = match (tls_cert, tls_key) {
+                (Some(cert), Some(key)) => Some((pem("--tls-cert", cert)?, pem("--tls-key", key)?)),
+                _ => None,
+            };
+            let tls = tls.as_ref().map(|(cert, key)| (cert.as_path(), key.as_path()));
+            up(&Wanted { listen, fleet: &fleet.fleet, reached: host, tls }, fleet)
+        }
+        FleetCommand::Agent { bus, name, address, machine, clock_ahead_ms, says_version, borrowed } => {
             let hello = Hello {
                 name: name.clone().unwrap_or_else(host_name),
                 machine: machine.clone().unwrap_or_else(machine_id),
@@ -51,10 +65,12 @@ pub(super) fn fleet(args: &FleetArgs) -> Result<Code, Failure> {
                 version: says_version.clone(),
                 cpus: std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64),
                 run: None,
+                address: address.clone().unwrap_or_default(),
             };
-            serve(bus, hello, clock_ahead_ms * 1_000_000)
+            serve(bus, hello, clock_ahead_ms * 1_000_000, *borrowed)
         }
         FleetCommand::Run(args) => run(args),
+        FleetCommand::Project { runs, to, output, format } => project::project(runs, *to, output.as_deref(), format),
         FleetCommand::Manifest { starter, url, hosts, image, fleet } => {
             let of = Envelope { fleet: &fleet.fleet, url, hosts: *hosts, image };
             ui::product(&manifest((*starter).into(), &of))?;
@@ -66,6 +82,9 @@ pub(super) fn fleet(args: &FleetArgs) -> Result<Code, Failure> {
 /// The part of a run that an agent starts.
 pub(super) fn part(args: &FleetPartArgs) -> Result<Code, Failure> {
     fleet_part::attach(args)?;
+    if pairs::are_meant(&args.command) {
+        return pairs::part(&args.command);
+    }
     match asked(&args.command)? {
         Asked::Run(args) => super::run::run(&args),
         Asked::Io(args) => super::io::io(&args),
@@ -84,13 +103,23 @@ impl From<FleetError> for Failure {
     }
 }
 
-fn up(listen: &str, name: &FleetName) -> Result<Code, Failure> {
+/// A file that the server reads, by its whole name.
+fn pem(option: &str, path: &Path) -> Result<PathBuf, Failure> {
+    let refused = |why: String| Failure::usage(format!("{option} {}: {why}", path.display()));
+    let text = bounded::text(path, bounded::CERTIFICATES).map_err(|error| refused(error.to_string()))?;
+    if !text.contains("-----BEGIN") {
+        return Err(refused("there is no certificate or key in it (PEM)".to_owned()));
+    }
+    path.canonicalize().map_err(|error| refused(error.to_string()))
+}
+
+fn up(wanted: &Wanted<'_>, name: &FleetName) -> Result<Code, Failure> {
     if server::find().is_none() {
         return Err(Failure::new(Code::Unusable, server::no_server()));
     }
     let FleetName { fleet, dir } = name;
     let cannot = |error: &std::io::Error| rundir::cannot(dir, error);
-    let configured = server::configure(dir, listen, fleet, &new_token).map_err(|error| cannot(&error))?;
+    let configured = server::configure(dir, wanted, &new_token).map_err(|error| cannot(&error))?;
     let stop = signals::watch()?;
     let mut running = server::start(&configured, temp::ending_with_us)?;
     for (file, url) in [(CONTROL_URL, &running.control_url), (AGENT_URL, &running.agent_url)] {
@@ -99,9 +128,13 @@ fn up(listen: &str, name: &FleetName) -> Result<Code, Failure> {
     ui::product(&format!(
         "fleet {fleet}: nats-server on {}; configuration, tokens and log are in {dir}\n\
          on each host:  NATS_URL={} assay fleet agent\n\
-         from here:     assay fleet run -- run\n",
+         from here:     assay fleet run -- run{}\n",
         running.listen,
         running.agent_url,
+        wanted.tls.map_or(
+            "",
+            |_| "\n(with NATS_CA=FILE, the certificate of who signed this server's, unless the system trusts them)"
+        ),
         dir = dir.display(),
     ))?;
     loop {
@@ -110,27 +143,32 @@ fn up(listen: &str, name: &FleetName) -> Result<Code, Failure> {
             return Err(Failure::new(Code::Unusable, format!("nats-server ended ({status}): {last}")));
         }
         if stop.requested() {
-            // It saves what is kept when it is asked to end.
-            let pid = rustix::process::Pid::from_child(&running.child);
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
-            let _ = running.child.wait();
+            end(&mut running);
             return Ok(Code::Good);
         }
         std::thread::sleep(LOOK);
     }
 }
 
+/// Ends a server, which saves what is kept.
+fn end(running: &mut RunningServer) {
+    let pid = rustix::process::Pid::from_child(&running.child);
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    let _ = running.child.wait();
+}
+
 /// Where the server is, by the option, the environment or the directory of `up`.
 fn address(bus: &BusArgs, file: &str) -> Result<Address, Failure> {
     let FleetName { fleet, dir } = &bus.fleet;
-    let of_environment = || std::env::var("NATS_URL").ok().filter(|url| !url.is_empty());
+    let of_environment = |name| std::env::var(name).ok().filter(|said| !said.is_empty());
     let of_file = || bounded::text(&dir.join(file), bounded::SECRET).ok();
-    let url = bus.nats.clone().or_else(of_environment).or_else(of_file).ok_or_else(|| {
+    let ca = bus.tls_ca.clone().or_else(|| of_environment("NATS_CA").map(PathBuf::from));
+    let url = bus.nats.clone().or_else(|| of_environment("NATS_URL")).or_else(of_file).ok_or_else(|| {
         let here =
             if server::find().is_some() { "`assay fleet up` starts one".to_owned() } else { server::no_server() };
         Failure::new(Code::Unusable, format!("no NATS server is named by NATS_URL or --nats; {here}"))
     })?;
-    Ok(Address { url: url.trim().to_owned(), fleet: fleet.clone() })
+    Ok(Address { url: url.trim().to_owned(), fleet: fleet.clone(), ca })
 }
 
 fn host_name() -> String {
@@ -143,8 +181,14 @@ fn machine_id() -> String {
     message::hex(format!("assay {}", id.trim()).as_bytes())[..16].to_owned()
 }
 
-fn serve(bus: &BusArgs, hello: Hello, clock_ahead_ns: i64) -> Result<Code, Failure> {
+/// An agent that is borrowed ends with its input, or when nobody was reached for so long.
+const GONE: Duration = Duration::from_secs(60);
+
+fn serve(bus: &BusArgs, mut hello: Hello, clock_ahead_ns: i64, is_borrowed: bool) -> Result<Code, Failure> {
     let address = address(bus, AGENT_URL)?;
+    if hello.address.is_empty() {
+        hello.address = pairs::address_towards(&address);
+    }
     let program = std::env::current_exe().map_err(|error| Failure::new(Code::Bug, error.to_string()))?;
     let launch = |share: &Share<'_>| {
         let mut process = Process::new(&program);
@@ -155,13 +199,30 @@ fn serve(bus: &BusArgs, hello: Hello, clock_ahead_ns: i64) -> Result<Code, Failu
             }
         }
         let numbers = [("--host", share.host as u64), ("--hosts", share.hosts as u64), ("--seed", share.seed)];
+        if !share.secret.is_empty() {
+            process.env(pairs::SECRET, share.secret);
+        }
         process.args(["--quiet", "fleet-part"]);
         process.args(numbers.iter().flat_map(|(flag, number)| [(*flag).to_owned(), number.to_string()]));
         process.arg("--").args(share.words);
         process
     };
     let stop = signals::watch()?;
-    agent::serve(&Options { address, hello, clock_ahead_ns, launch: &launch }, &stop, &mut |line| ui::say(line))?;
+    if is_borrowed {
+        std::thread::spawn(|| {
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            Stop::of_process().request();
+        });
+    }
+    let ready = || {
+        if is_borrowed {
+            // Who does not hear it sees that nothing comes.
+            let _ = ui::product(&format!("{READY}\n"));
+        }
+    };
+    let gone_after = is_borrowed.then_some(GONE);
+    let options = Options { address, hello, clock_ahead_ns, launch: &launch, ready: &ready, gone_after };
+    agent::serve(&options, &stop, &mut |line| ui::say(line))?;
     Ok(Code::Good)
 }
 
@@ -191,11 +252,20 @@ fn run(args: &FleetRunArgs) -> Result<Code, Failure> {
     // Hosts are asked once a second.
     let lost_after = duration("--lost-after", &args.lost_after, controller::LOST_LEAST)?;
     let dead_man = duration("--dead-man", &args.dead_man, controller::DEAD_MAN_LEAST)?;
-    let (workload, words) = if args.take.is_none() { words(args)? } else { (assay_slob::NAME, Vec::new()) };
-    let address = address(&args.bus, CONTROL_URL)?;
+    let (workload, words) = match &args.take {
+        Some(_) => (assay_slob::NAME, Vec::new()),
+        None if pairs::are_meant(&args.command) => (pairs::NAME, pairs::words(&args.command)?),
+        None => words(args)?,
+    };
+    let named = if args.ssh.is_some() { Address::default() } else { address(&args.bus, CONTROL_URL)? };
     let stop = signals::watch()?;
     let mut shown = Shown(progress::Line::new());
-    let gathered = match &args.take {
+    let borrowed = match &args.ssh {
+        Some(hosts) => Some(Borrowed::of(hosts, args, &stop)?),
+        None => None,
+    };
+    let address = borrowed.as_ref().map_or(named, |borrowed| borrowed.address.clone());
+    let mut gathered = match &args.take {
         Some(run) => controller::take(&address, run, lost_after, &stop, &mut shown)?,
         None => {
             let id = rundir::new_id();
@@ -207,15 +277,22 @@ fn run(args: &FleetRunArgs) -> Result<Code, Failure> {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
                 seed: seed_of(&words).unwrap_or_else(|| u64::from(random_u32())),
                 words,
-                hosts: args.hosts.map(|hosts| hosts as usize),
+                hosts: borrowed.as_ref().map(|borrowed| borrowed.count).or(args.hosts.map(|hosts| hosts as usize)),
                 wait,
                 lost_after,
                 dead_man,
             };
+            if workload == pairs::NAME {
+                return pairs::run(args, &asked, place, &stop, &mut shown);
+            }
             controller::run(&asked, &stop, &mut shown)?
         }
     };
     drop(shown);
+    if borrowed.is_some() {
+        // Their own records go with them.
+        gathered.hosts.iter_mut().for_each(|host| host.dir.clear());
+    }
     let run = gathered.plan.spec.run.clone();
     let code = leave(args, &gathered, &stop)?;
     // Only what is written is forgotten.

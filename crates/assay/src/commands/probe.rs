@@ -83,6 +83,22 @@ pub(super) fn probe(command: &ProbeCommand) -> Result<Code, Failure> {
     Ok(perform::code_of_precision(&record))
 }
 
+/// One end of a test between two hosts, which leaves nothing: calls `ready` and serves until it is stopped, or brings the record.
+pub(super) fn one_end(command: &ProbeCommand, stop: &Stop, ready: &dyn Fn()) -> Result<Option<Record>, Failure> {
+    let ProbeCommand { name, args } = command;
+    let probe = registry::probe(name).expect("the command line comes from the registry");
+    let time = args.time.as_deref().map_or(Ok(LEAST), time)?;
+    let request = Request { place: args.path.clone().unwrap_or_default(), time, words: args.words.clone() };
+    if let Some(server) = probe.takes.server(&request.place) {
+        let server = server(&request)?;
+        ready();
+        server.serve(stop, &ui::say)?;
+        return Ok(None);
+    }
+    let labels = labels(probe, args, &request, rundir::new_id(), jiff::Timestamp::now().to_string());
+    measured(args, &*(probe.aim)(&request)?, &labels, time, stop).map(Some)
+}
+
 /// The record of one measurement.
 fn measured(
     (args, place): (&ProbeArgs, &Path),
@@ -132,7 +148,7 @@ fn serve(server: &dyn Serving, args: &ProbeArgs) -> Result<Code, Failure> {
     Ok(Code::Good)
 }
 
-fn time(text: &str) -> Result<Duration, Failure> {
+pub(super) fn time(text: &str) -> Result<Duration, Failure> {
     time_within("--time", text, LEAST..=MOST, "1s to 24h")
 }
 

@@ -188,6 +188,11 @@ fn order_entry_looks_as_frozen() {
 }
 
 #[test]
+fn pairs_of_hosts_look_as_frozen() {
+    faces_of("pairs");
+}
+
+#[test]
 fn every_kind_has_a_frozen_record_whose_kept_figures_are_those_of_its_kind() {
     registry::install();
     let mut missing: BTreeSet<&str> = registry::kinds().iter().map(|kind| kind.name()).collect();

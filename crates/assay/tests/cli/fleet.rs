@@ -22,15 +22,20 @@ struct Fleet {
 impl Fleet {
     /// A server and agents of these names; nothing where no server is installed.
     fn of(names: &[&str]) -> Option<Self> {
-        let place = Place::new();
-        let up = Self::up(&place, "127.0.0.1:0")?;
-        let mut fleet = Self { place, up, agents: Vec::new() };
+        let mut fleet = Self::started(Place::new(), &[])?;
         names.iter().for_each(|name| fleet.agent(name, &[]));
         Some(fleet)
     }
 
-    fn up(place: &Place, listen: &str) -> Option<Started> {
-        let mut up = Started::new(place.command(&["fleet", "up", "--listen", listen]).stdout(Stdio::piped()));
+    /// A server alone, in this place.
+    fn started(place: Place, more: &[&str]) -> Option<Self> {
+        let up = Self::up(&place, "127.0.0.1:0", more)?;
+        Some(Self { place, up, agents: Vec::new() })
+    }
+
+    fn up(place: &Place, listen: &str, more: &[&str]) -> Option<Started> {
+        let args = with(&["fleet", "up", "--listen", listen], more);
+        let mut up = Started::new(place.command(&args).stdout(Stdio::piped()));
         let output = up.child().stdout.take().expect("piped");
         let mut line = String::new();
         let _ = BufReader::new(output).read_line(&mut line);
@@ -100,6 +105,54 @@ fn own(record: &Value) -> Vec<Value> {
 fn truth<'a>(record: &'a Value, id: &str) -> &'a Value {
     let all = record["integrity"].as_array().expect("identities");
     all.iter().find(|one| one["id"] == id).unwrap_or_else(|| panic!("no {id}"))
+}
+
+/// Somebody else with the controller's token.
+struct Stranger {
+    server: TcpStream,
+    lines: std::io::Lines<BufReader<TcpStream>>,
+}
+
+impl Stranger {
+    fn of(fleet: &Fleet) -> Self {
+        let server = TcpStream::connect(fleet.address()).expect("the server listens");
+        let heard = server.try_clone().expect("a second handle");
+        heard.set_read_timeout(Some(std::time::Duration::from_secs(60))).expect("set");
+        let mut stranger = Self { server, lines: BufReader::new(heard).lines() };
+        let url = fleet.place.read("assay-fleet/control.url");
+        let token = url.split([':', '@']).nth(2).expect("a token").to_owned();
+        stranger.says(&format!("CONNECT {{\"verbose\":false,\"user\":\"control\",\"pass\":\"{token}\"}}\r\n"));
+        stranger
+    }
+
+    fn says(&mut self, text: &str) {
+        self.server.write_all(text.as_bytes()).expect("sent");
+    }
+
+    /// The next line that begins so.
+    fn hears(&mut self, start: &str) -> String {
+        let mut lines = self.lines.by_ref().map(|line| line.expect("the server talks"));
+        lines.find(|line| line.starts_with(start)).expect("the server goes on")
+    }
+}
+
+/// A server with a configuration of one's own, which listens on a free port of loopback.
+fn own_server(place: &Place, config: &str) -> Option<(Started, String)> {
+    let path = "/usr/sbin:/usr/local/bin:".to_owned() + &std::env::var("PATH").unwrap_or_default();
+    place.write("own.conf", &format!("listen: \"127.0.0.1:-1\"\njetstream {{ store_dir: \"js\" }}\n{config}\n"));
+    let mut command = std::process::Command::new("nats-server");
+    command.args(["-c", "own.conf", "-l", "own.log"]).current_dir(place.path("")).env("PATH", path);
+    let Ok(child) = command.stderr(Stdio::null()).spawn() else {
+        assert!(std::env::var_os("ASSAY_REQUIRE_NATS").is_none(), "there is no nats-server");
+        skipped("there is no nats-server");
+        return None;
+    };
+    let server = Started::of(child);
+    let log = || std::fs::read_to_string(place.path("own.log")).unwrap_or_default();
+    until("a server", || log().contains("Server is ready"));
+    let log = log();
+    let (_, address) = log.split_once("client connections on ").expect("it listens");
+    Some((server, format!("nats://{}", address.lines().next().expect("an address"))))
 }
 
 fn rows(record: &Value) -> Vec<(String, String)> {
@@ -178,7 +231,7 @@ fn a_server_that_is_killed_and_comes_back_loses_nothing() {
     let server = std::fs::read_to_string(children).expect("the server's parent lives");
     let server = server.trim().parse().ok().and_then(Pid::from_raw).expect("one child");
     kill_process(server, Signal::KILL).expect("killed");
-    let up = std::mem::replace(&mut fleet.up, Fleet::up(&fleet.place, &address).expect("it starts again"));
+    let up = std::mem::replace(&mut fleet.up, Fleet::up(&fleet.place, &address, &[]).expect("it starts again"));
     assert!(up.ended().code(3).err.contains("nats-server ended"));
     let ran = running.ended().code(0);
     assert!(ran.err.contains("cannot be reached: the hosts go on"), "{}", ran.err);
@@ -212,16 +265,19 @@ fn a_stopped_run_keeps_what_all_hosts_measured() {
     fleet.agent("b", &["--clock-ahead-ms", "3600000"]);
     let running = fleet.begin(&["--hosts", "2"], &with(NULL, &["--time", "10m"]));
     until("the window", || fleet.place.has_mark("second"));
-    let mut stranger = TcpStream::connect(fleet.address()).expect("the server listens");
-    let url = fleet.place.read("assay-fleet/control.url");
-    let token = url.split([':', '@']).nth(2).expect("a token").to_owned();
-    let said = format!(
-        "CONNECT {{\"verbose\":false,\"user\":\"control\",\"pass\":\"{token}\"}}\r\nPUB assay.from.x 3\r\n}}{{!\r\nPUB assay.all.beat 1\r\nx\r\nPUB \
-         assay.to.x 2\r\n\u{1}\u{2}\r\nPING\r\n"
-    );
-    stranger.write_all(said.as_bytes()).expect("sent");
-    let mut answers = BufReader::new(&stranger).lines().map_while(Result::ok);
-    assert!(answers.any(|line| line == "PONG"), "the server has it");
+    let mut stranger = Stranger::of(&fleet);
+    // The seconds of the run tell whom to send it to.
+    stranger.says("SUB assay.from.* 1\r\n");
+    let news = stranger.hears("MSG assay.from.");
+    let instance = news.split(['.', ' ']).nth(3).expect("an agent").to_owned();
+    let deep = "[".repeat(9000);
+    for subject in ["from.x".to_owned(), "all.beat".to_owned(), "all.stop".to_owned(), format!("to.{instance}")] {
+        for garbage in ["}{!", "{\"run\":7}", "\u{1}\u{2}", deep.as_str()] {
+            stranger.says(&format!("PUB assay.{subject} a.reply {}\r\n{garbage}\r\n", garbage.len()));
+        }
+    }
+    stranger.says("PING\r\n");
+    stranger.hears("PONG");
     running.signal(Signal::INT);
     running.ended().code(130);
     let record = fleet.record();
@@ -364,4 +420,248 @@ fn what_does_not_fit_together_is_refused_before_anything_starts() {
     fleet.agents.pop().expect("an agent").kill();
     fleet.agent("d", &["--says-version", "0.0.1"]);
     refused(&fleet, &["--hosts", "3"], &null, 2, "d has 0.0.1: install the same on all hosts");
+}
+
+#[test]
+fn another_fleet_on_the_server_is_not_touched_and_its_token_does_not_serve() {
+    let Some(fleet) = Fleet::of(&["a"]) else { return };
+    let null = with(NULL, &["--time", "1"]);
+    let ran = fleet.run(&["--fleet", "other"], &null).code(3);
+    assert!(ran.err.contains("this token is not of fleet other (Permissions Violation"), "{}", ran.err);
+    assert_eq!(ran.errors().len(), 1, "{}", ran.err);
+    let ran = fleet.place.assay(&["fleet", "agent", "--fleet", "other"]).code(3);
+    assert!(ran.err.contains("this token is not of fleet other"), "{}", ran.err);
+    let wrong = format!("nats://agent:wrong@{}", fleet.address());
+    let ran = fleet.place.assay(&["fleet", "agent", "--nats", &wrong]).code(3);
+    assert!(ran.err.contains("refuses this token") && !ran.err.contains("wrong"), "{}", ran.err);
+    drop(fleet);
+
+    // A server where everybody may do everything: fleets are kept apart by their names alone.
+    let place = Place::new();
+    let Some((_server, url)) = own_server(&place, "") else { return };
+    let of = |fleet: &str, host: &str| {
+        let machine = format!("machine of {host}");
+        let args = ["fleet", "agent", "--nats", &url, "--fleet", fleet, "--name", host, "--machine", &machine];
+        std::fs::create_dir_all(place.path(host)).expect("a directory");
+        let log = std::fs::File::create(place.path(&format!("{host}/agent.txt"))).expect("a log");
+        let child = program(&args, &place.path(host)).stderr(log).stdout(Stdio::null()).spawn().expect("it starts");
+        let agent = Started::of(child);
+        until("the agent", || place.read(&format!("{host}/agent.txt")).contains(" waits "));
+        agent
+    };
+    let _agents = [of("one", "a"), of("two", "b"), of("two", "c")];
+    let run = with(&["--nats", &url, "--fleet", "two", "-o", "run"], &null);
+    place.assay(&[PATIENT, &run].concat()).code(0);
+    let mut hosts = rows(&place.record("run"));
+    hosts.sort();
+    assert_eq!(hosts.iter().map(|host| host.0.as_str()).collect::<Vec<_>>(), ["b", "c"]);
+    assert_eq!(place.read("a/agent.txt").lines().count(), 1, "it was asked nothing");
+    let ran = place.assay(&[PATIENT, &["--nats", &url, "--fleet", "three", "--wait", "0.2s"], &null].concat()).code(3);
+    assert!(ran.err.contains("0 of 1 hosts answer in fleet three (nobody)"), "{}", ran.err);
+}
+
+#[test]
+fn what_was_measured_goes_in_pieces_that_the_server_takes_or_one_error_says_so() {
+    let place = Place::new();
+    let Some((_server, url)) = own_server(&place, "max_payload: 16384") else { return };
+    let (fleet, null) = (["fleet", "agent", "--nats", &url], with(NULL, &["--time", "2"]));
+    std::fs::create_dir_all(place.path("a")).expect("a directory");
+    let log = std::fs::File::create(place.path("a/agent.txt")).expect("a log");
+    let child = program(&fleet, &place.path("a")).stderr(log).stdout(Stdio::null()).spawn().expect("it starts");
+    let _agent = Started::of(child);
+    until("the agent", || place.read("a/agent.txt").contains(" waits "));
+    place.assay(&[PATIENT, &["--nats", &url, "-o", "run"], &null].concat()).code(0);
+    assert!(!place.record("run")["series"]["t_s"].as_array().expect("a series").is_empty());
+
+    let small = Place::new();
+    let Some((_server, url)) = own_server(&small, "max_payload: 4096") else { return };
+    let ran = small.assay(&[PATIENT, &["--nats", &url, "-o", "run"], &null].concat()).code(3);
+    assert!(ran.err.contains("it takes messages of 4096 bytes at most, and a fleet needs 16384"), "{}", ran.err);
+    assert_eq!(ran.errors().len(), 1, "{}", ran.err);
+}
+
+/// A file system of 2 MiB, gone with it.
+struct Disk(std::path::PathBuf);
+
+impl Disk {
+    fn at(dir: &std::path::Path) -> Option<Self> {
+        std::fs::create_dir_all(dir).expect("a directory");
+        let mounted =
+            std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m", "tmpfs"]).arg(dir).output();
+        match mounted {
+            Ok(done) if done.status.success() => Some(Self(dir.to_owned())),
+            _ => {
+                skipped("no file system can be mounted here");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg("--lazy").arg(&self.0).output();
+    }
+}
+
+#[test]
+fn a_host_whose_disk_is_full_still_gives_what_it_measured() {
+    let Some(mut fleet) = Fleet::of(&["a"]) else { return };
+    let Some(disk) = Disk::at(&fleet.place.path("b")) else { return };
+    fleet.agent("b", &[]);
+    let running = fleet.begin(&["--hosts", "2"], &with(NULL, &["--time", "3"]));
+    let b = fleet.place.path("b");
+    let series =
+        || std::fs::read_dir(b.join("assay-runs")).ok()?.flatten().map(|run| run.path().join("series.jsonl")).next();
+    let has_begun =
+        || series().is_some_and(|file| std::fs::read_to_string(file).is_ok_and(|text| text.contains("\"begin\"")));
+    let running = running.until("the window of b", has_begun);
+    let mut ballast = std::fs::File::create(b.join("ballast")).expect("made");
+    while ballast.write_all(&[0; 4096]).is_ok() {}
+    let ran = running.ended().code(0);
+    let record = fleet.record();
+    assert_eq!(count(&record["parts"]["fleet"]["measured_count"]), 2, "{}", ran.err);
+    let (all, slots) = ops(&record);
+    assert_eq!(all, slots);
+    let warnings = record["warnings"].to_string();
+    assert!(warnings.contains(": The host's own record is not whole") && warnings.contains("space"), "{warnings}");
+    drop((fleet, disk));
+}
+
+/// An authority and a server's certificate for `localhost`, below `dir`; whether openssl made them.
+fn certificates(place: &Place) -> bool {
+    let openssl = |words: &str| {
+        let done = std::process::Command::new("openssl").args(words.split(' ')).current_dir(place.path("")).output();
+        done.is_ok_and(|done| done.status.success())
+    };
+    place.write("names", "subjectAltName=DNS:localhost");
+    let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
+    let made = ["ca", "other"]
+        .iter()
+        .all(|name| openssl(&format!("req -x509 {key} -keyout {name}.key -out {name}.crt -days 2 -subj /CN={name}")));
+    made && openssl(&format!("req -new {key} -keyout server.key -out server.csr -subj /CN=server"))
+        && openssl(
+            "x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 2 -extfile names -out server.crt",
+        )
+}
+
+#[test]
+fn a_server_with_a_certificate_is_spoken_to_by_tls_alone() {
+    let place = Place::new();
+    if !certificates(&place) {
+        skipped("there is no openssl");
+        return;
+    }
+    let half = place.assay(&["fleet", "up", "--tls-cert", "server.crt"]).code(2);
+    assert!(half.err.contains("--tls-key"), "{}", half.err);
+    let none = place.assay(&["fleet", "up", "--tls-cert", "server.crt", "--tls-key", "names"]).code(2);
+    assert!(none.err.contains("--tls-key names: there is no certificate or key in it"), "{}", none.err);
+    let more = ["--tls-cert", "server.crt", "--tls-key", "server.key", "--host", "localhost"];
+    let Some(mut fleet) = Fleet::started(place, &more) else { return };
+    assert!(fleet.place.read("assay-fleet/agent.url").starts_with("tls://agent:"));
+    fleet.agent("a", &["--tls-ca", "../ca.crt"]);
+    let null = with(NULL, &["--time", "1"]);
+    let refused = |more: &[&str], code, why: &str| {
+        let ran = fleet.run(more, &null).code(code);
+        assert!(ran.err.contains(why), "{}", ran.err);
+        assert_eq!(ran.errors().len(), 1, "{}", ran.err);
+    };
+    refused(&[], 3, "its certificate is not accepted");
+    refused(&["--tls-ca", "other.crt"], 3, "its certificate is not accepted");
+    refused(&["--tls-ca", "nowhere"], 2, "--tls-ca nowhere: ");
+    refused(&["--tls-ca", "names"], 2, "there is no certificate in it");
+    let url = fleet.place.read("assay-fleet/control.url");
+    refused(
+        &["--tls-ca", "ca.crt", "--nats", &url.replace("localhost", "127.0.0.1")],
+        3,
+        "its certificate is not accepted",
+    );
+    let mut run = fleet.place.command(&[PATIENT, &["-o", "run"], &null].concat());
+    Started::new(run.env("NATS_CA", "ca.crt").stdout(Stdio::piped())).ended().code(0);
+    assert_eq!(rows(&fleet.record()).len(), 1);
+}
+
+#[test]
+fn pairs_of_hosts_are_measured_one_after_the_other_and_one_that_fails_is_a_row() {
+    let Some(mut fleet) = Fleet::of(&[]) else { return };
+    // Loopback has addresses enough for everybody to have ports of one's own.
+    let own = format!("127.77.{}.{}", std::process::id() >> 8 & 255, std::process::id() & 255);
+    fleet.agent("a", &["--address", &own]);
+    fleet.agent("b", &["--address", &own]);
+    let net = ["--", "net", "--time", "1s"];
+    let ran = fleet.run(&["--hosts", "2"], &net).code(0);
+    assert!(ran.out.starts_with("pairs on fleet: the slowest pair is b to a with "), "{}", ran.out);
+    let record = fleet.record();
+    let pairs = &record["parts"]["pairs"];
+    assert_eq!((&record["kind"], count(&pairs["measured_count"])), (&Value::from("pairs"), 1));
+    assert!(pairs["pairs"][0]["received_bits_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{pairs}");
+    fleet.run(&["--hosts", "2", "-o", "ping"], &["--", "ping", "--time", "1s"]).code(0);
+    let round_trip = fleet.place.record("ping")["parts"]["pairs"]["slowest_rtt_us"].as_f64();
+    assert!(round_trip.is_some_and(|us| us > 0.0), "{round_trip:?}");
+    for (command, why) in [
+        (&["--", "net", "c"][..], "unexpected argument 'c'"),
+        (&["--", "net", "--bytes", "10M"], "--bytes has no end that is known"),
+        (&["--", "ping", "--secret-file", "x"], "--secret-file is given by the fleet"),
+        (&["--", "net", "-o", "x"], "-o has no meaning behind -- net"),
+    ] {
+        let ran = fleet.run(&["-o", "none"], command).code(2);
+        assert!(ran.err.contains(why) && !fleet.place.path("none").exists(), "{}", ran.err);
+    }
+
+    // It comes first, serves the others, and has no such address.
+    fleet.agent("0", &["--address", "192.0.2.1"]);
+    let ran = fleet.run(&["--hosts", "3", "-o", "partial"], &net).code(4);
+    let reason = fleet.place.record("partial")["run"]["verdict_reasons"].to_string();
+    assert!(reason.contains("partial: 1 of 3 pairs (a to 0: 0 does not serve: "), "{reason}\n{}", ran.err);
+}
+
+#[test]
+fn more_hosts_are_projected_from_runs_of_some_and_marked_as_untested() {
+    let Some(fleet) = Fleet::of(&["a"]) else { return };
+    let think = ["--set", "THINK_TM_FREQUENCY=1", "--set", "THINK_TM_MIN=0.01", "--set", "THINK_TM_MAX=0.01"];
+    let null = ["--", "run", "--target", "null:", "--warmup", "0", "-s", "1", "-t", "1", "--time", "6"];
+    fleet.run(&[], &with(&null, &think)).code(0);
+    // The same run on more hosts: as many times the operations, less what they wait for each other.
+    let one = fleet.record();
+    let ops = count(&one["interval"]["ops_count"]) as f64;
+    let as_of = |name: &str, hosts: u64, ops: f64| {
+        let mut record = one.clone();
+        for key in ["hosts_count", "measured_count"] {
+            record["parts"]["fleet"][key] = hosts.into();
+        }
+        record["run"]["sessions"] = hosts.into();
+        record["interval"]["ops_count"] = (ops as u64).into();
+        std::fs::create_dir_all(fleet.place.path(name)).expect("a directory");
+        fleet.place.write(&format!("{name}/record.json"), &record.to_string());
+    };
+    let law = |hosts: f64| ops * hosts / (1.0 + 0.02 * (hosts - 1.0));
+    for hosts in 1..=3 {
+        as_of(&format!("x{hosts}"), hosts, 1.002 * law(hosts as f64));
+        as_of(&format!("y{hosts}"), hosts, 0.998 * law(hosts as f64));
+    }
+    let project = |runs: &[&str], output: &str| {
+        let args = with(&["fleet", "project", "--to", "128", "-o", output], runs);
+        fleet.place.assay(&args)
+    };
+    let ran = project(&["x1", "y1", "x2", "y2", "x3", "y3"], "law").code(0);
+    assert!(ran.out.contains("128 hosts: ") && ran.out.contains("projection, untested"), "{}", ran.out);
+    let law = fleet.place.record("law");
+    let usl = &law["parts"]["sweep"]["curves"][0]["usl"];
+    let at = usl["projections"].as_array().expect("projections").iter().find(|point| point["load"] == 128);
+    let at = &at.expect("128")["ops_per_s"];
+    let [value, low, high] = ["value", "low", "high"].map(|key| at[key].as_f64().expect("known"));
+    assert!(low < value && value < high, "{at}");
+    for (runs, why) in [
+        (&["x1", "y1", "x2", "y2"][..], "these runs have 2 numbers of hosts (1, 2), and a curve needs 3"),
+        (&["x1", "x2", "run-of-nobody"], "run-of-nobody"),
+    ] {
+        let ran = project(runs, "none").code(2);
+        assert!(ran.err.contains(why) && !fleet.place.path("none").exists(), "{}", ran.err);
+    }
+    as_of("part", 2, ops);
+    let mut record = fleet.place.record("part");
+    record["parts"]["fleet"]["measured_count"] = 1.into();
+    fleet.place.write("part/record.json", &record.to_string());
+    let ran = project(&["x1", "part", "x3"], "none").code(2);
+    assert!(ran.err.contains("1 of 2 hosts are in its figures"), "{}", ran.err);
 }

@@ -14,6 +14,7 @@ mod devices;
 mod durability;
 mod examples;
 mod fleet;
+mod fleet_by_ssh;
 mod frozen;
 mod help;
 mod hostile;

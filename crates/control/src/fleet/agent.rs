@@ -22,6 +22,8 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 const LOOK: Duration = Duration::from_millis(200);
 /// Between two attempts to keep what the server did not confirm.
 const AGAIN: Duration = Duration::from_millis(500);
+/// The exit code of a process that could not write what it measured.
+const NOT_WRITTEN: i32 = 6;
 /// How long an agent that was told to end waits for its run.
 const LEAVING: Duration = Duration::from_secs(10);
 
@@ -36,6 +38,8 @@ pub struct Share<'a> {
     pub hosts: usize,
     /// The seed of all of them.
     pub seed: u64,
+    /// What both ends of a test between hosts know.
+    pub secret: &'a str,
 }
 
 /// How an agent works.
@@ -48,6 +52,10 @@ pub struct Options<'a> {
     pub clock_ahead_ns: i64,
     /// The process of a part.
     pub launch: &'a dyn Fn(&Share<'_>) -> Command,
+    /// Hears when it waits for runs.
+    pub ready: &'a dyn Fn(),
+    /// It ends when the server could not be reached for so long.
+    pub gone_after: Option<Duration>,
 }
 
 /// Serves until it is told to stop.
@@ -62,6 +70,8 @@ pub fn serve(options: &Options<'_>, stop: &Stop, say: &mut dyn FnMut(&str)) -> R
         let (sender, mut heard) = unbounded_channel();
         let mut agent = Agent { options, bus, sender, say, job: None };
         agent.greet().await;
+        (options.ready)();
+        let mut reached = Instant::now();
         let mut look = tokio::time::interval(LOOK);
         let mut leaving: Option<Instant> = None;
         loop {
@@ -71,7 +81,11 @@ pub fn serve(options: &Options<'_>, stop: &Stop, say: &mut dyn FnMut(&str)) -> R
                 Some(word) = heard.recv() => agent.heard(word).await,
                 _ = look.tick() => {
                     agent.look();
-                    if stop.requested() {
+                    if agent.bus.is_connected() {
+                        reached = Instant::now();
+                    }
+                    let is_gone = options.gone_after.is_some_and(|patience| reached.elapsed() > patience);
+                    if stop.requested() || is_gone {
                         let since = leaving.get_or_insert_with(Instant::now);
                         let is_busy = agent.job.as_mut().is_some_and(|job| job.leave());
                         if !is_busy || since.elapsed() > LEAVING {
@@ -226,7 +240,7 @@ impl Agent<'_> {
         let Some(host) = spec.hosts.iter().position(|instance| *instance == hello.instance) else {
             return refused("it is not one of the run's hosts".to_owned());
         };
-        let share = Share { words: &spec.words, host, hosts: spec.hosts.len(), seed: spec.seed };
+        let share = Share { words: &spec.words, host, hosts: spec.hosts.len(), seed: spec.seed, secret: &spec.secret };
         let mut command = (self.options.launch)(&share);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = match command.spawn() {
@@ -289,6 +303,9 @@ impl Agent<'_> {
                 job.phase = Phase::Ended;
                 job.input = None;
                 job.kept.code = code;
+                if job.data.is_some() && code == Some(NOT_WRITTEN) {
+                    job.kept.remark = format!("The host's own record is not whole: {}", job.kept.reason);
+                }
                 if job.data.is_none() && job.kept.reason.is_empty() {
                     job.kept.reason = match code {
                         Some(code) => format!("its process ended with code {code} and measured nothing"),

@@ -2,16 +2,24 @@
 
 use super::FleetError;
 use super::message::{KeptPart, hex};
+use assay_run::bounded;
 use async_nats::jetstream::{self, stream};
-use async_nats::{Client, ConnectErrorKind, ConnectOptions};
+use async_nats::{Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerError, rustls};
+use futures_util::StreamExt;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// How long the first connection may take.
 const CONNECT: Duration = Duration::from_secs(5);
+/// Until what the server said has reached who listens for it.
+const EVENT: Duration = Duration::from_millis(10);
 /// Room of a message beside its payload, bytes.
 const HEADER: usize = 4096;
+/// The least that a server must take in a message, bytes: what was measured goes in pieces, orders do not.
+const LEAST_PAYLOAD: usize = 16 << 10;
 /// A piece at most, bytes: many hosts keep theirs at the same time.
 const PIECE: usize = 512 << 10;
 /// What is kept and not taken goes after so long.
@@ -24,6 +32,8 @@ pub struct Address {
     pub url: String,
     /// The fleet's name: the first token of its subjects.
     pub fleet: String,
+    /// Certificates of who vouches for the server, PEM; `None`: those that the system trusts.
+    pub ca: Option<PathBuf>,
 }
 
 impl Address {
@@ -36,6 +46,12 @@ impl Address {
         }
     }
 
+    /// Host and port of the server.
+    #[must_use]
+    pub fn server(&self) -> &str {
+        self.parts().2
+    }
+
     /// Scheme, who asks to be let in, and the server.
     fn parts(&self) -> (&str, Option<&str>, &str) {
         let (scheme, rest) = self.url.split_once("://").unwrap_or(("nats", &self.url));
@@ -46,14 +62,46 @@ impl Address {
     }
 
     /// How the server is asked to let us in; its address.
-    fn options(&self) -> (ConnectOptions, String) {
+    fn options(&self) -> Result<(ConnectOptions, String), FleetError> {
         let (scheme, who, host) = self.parts();
         let options = match who.map(|who| who.split_once(':').ok_or(who)) {
             None => ConnectOptions::new(),
             Some(Ok((user, password))) => ConnectOptions::with_user_and_password(user.to_owned(), password.to_owned()),
             Some(Err(token)) => ConnectOptions::with_token(token.to_owned()),
         };
-        (options, format!("{scheme}://{host}"))
+        let server = format!("{scheme}://{host}");
+        let Some(ca) = &self.ca else {
+            return Ok((options, server));
+        };
+        let refused = |why: &str| FleetError::Refused(format!("--tls-ca {}: {why}", ca.display()));
+        let found = bounded::text(ca, bounded::CERTIFICATES).map_err(|error| refused(&error.to_string()))?;
+        if !found.contains("BEGIN CERTIFICATE") {
+            return Err(refused("there is no certificate in it (PEM)"));
+        }
+        Ok((options.add_root_certificates(ca.clone()), server))
+    }
+}
+
+/// Why the server cannot be used, and what to do about it.
+fn why_not(error: &ConnectError) -> String {
+    let told = error.to_string();
+    if told.contains("certificate") {
+        return format!(
+            "its certificate is not accepted ({told}); name who signed it with --tls-ca FILE (or NATS_CA), and the server as its \
+             certificate does"
+        );
+    }
+    if told.contains("corrupt message") {
+        return format!("it does not speak TLS ({told}): nats:// is for a server without");
+    }
+    match error.kind() {
+        ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
+            "the server refuses this token; use the URL that `assay fleet up` printed".to_owned()
+        }
+        ConnectErrorKind::Io | ConnectErrorKind::TimedOut | ConnectErrorKind::Dns => {
+            format!("nobody answers ({told}); is `assay fleet up` running, and may this host reach it?")
+        }
+        _ => told,
     }
 }
 
@@ -63,6 +111,8 @@ pub struct Bus {
     client: Client,
     fleet: String,
     shown: String,
+    /// What the server did not let us do first.
+    denied: Arc<OnceLock<String>>,
 }
 
 impl Bus {
@@ -77,8 +127,19 @@ impl Bus {
             return Err(FleetError::Refused(format!("a fleet's name has letters, digits, - and _ alone: {fleet:?}")));
         }
         let shown = address.shown();
-        let (options, server) = address.options();
+        // A build with every driver has two, and a connection by TLS would not know which to take; an earlier choice stays.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let (options, server) = address.options()?;
+        let denied = Arc::new(OnceLock::new());
+        let heard = Arc::clone(&denied);
         let options = options
+            .event_callback(move |event| {
+                if let Event::ServerError(ServerError::Other(text)) = event {
+                    // The first says why, the others follow from it.
+                    let _ = heard.set(text);
+                }
+                std::future::ready(())
+            })
             .name(format!("assay {name}"))
             .connection_timeout(CONNECT)
             .request_timeout(Some(CONNECT))
@@ -86,19 +147,41 @@ impl Bus {
             .max_reconnects(None)
             .ping_interval(Duration::from_secs(5))
             .reconnect_delay_callback(|attempts| Duration::from_millis(100 * attempts.min(10) as u64));
-        let client = options.connect(&server).await.map_err(|error| {
-            let why = match error.kind() {
-                ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
-                    "the server refuses this token; use the URL that `assay fleet up` printed".to_owned()
-                }
-                ConnectErrorKind::Io | ConnectErrorKind::TimedOut | ConnectErrorKind::Dns => {
-                    format!("nobody answers ({error}); is `assay fleet up` running, and may this host reach it?")
-                }
-                _ => error.to_string(),
-            };
-            FleetError::Unusable(format!("{shown}: {why}"))
-        })?;
-        Ok(Self { client, fleet: address.fleet.clone(), shown })
+        let client = options
+            .connect(&server)
+            .await
+            .map_err(|error| FleetError::Unusable(format!("{shown}: {}", why_not(&error))))?;
+        let bus = Self { client, fleet: address.fleet.clone(), shown, denied };
+        let most = bus.client.max_payload();
+        if most < LEAST_PAYLOAD {
+            return Err(bus.failed(&format!(
+                "it takes messages of {most} bytes at most, and a fleet needs {LEAST_PAYLOAD}: raise max_payload of its configuration"
+            )));
+        }
+        bus.is_let_in().await?;
+        Ok(bus)
+    }
+
+    /// Makes sure that this token is of this fleet: who is not let in would wait forever.
+    async fn is_let_in(&self) -> Result<(), FleetError> {
+        let inbox = self.client.new_inbox();
+        // What the server says of the first stands before the message in what it sends.
+        let asked = async {
+            let _of_fleet = self.subscribe("all.hello").await?;
+            let mut own = self.client.subscribe(inbox.clone()).await.map_err(|error| self.failed(&error))?;
+            self.client.publish(inbox.clone(), "".into()).await.map_err(|error| self.failed(&error))?;
+            own.next().await;
+            tokio::time::sleep(EVENT).await;
+            Ok(())
+        };
+        tokio::time::timeout(CONNECT, asked).await.map_err(|_| self.failed(&"it answers nothing"))??;
+        match self.denied.get() {
+            None => Ok(()),
+            Some(why) => Err(self.failed(&format!(
+                "this token is not of fleet {} ({why}); use the URL that `assay fleet up --fleet {0}` printed",
+                self.fleet
+            ))),
+        }
     }
 
     /// The connection.
@@ -149,8 +232,22 @@ impl Bus {
     /// None came, or not one of ours.
     pub async fn ask<T: DeserializeOwned>(&self, rest: &str, what: &impl Serialize) -> Result<T, FleetError> {
         let bytes = serde_json::to_vec(what).map_err(|error| self.failed(&error))?;
+        self.fits(&bytes)?;
         let reply = self.client.request(self.subject(rest), bytes.into()).await.map_err(|error| self.failed(&error))?;
         serde_json::from_slice(&reply.payload).map_err(|error| self.failed(&error))
+    }
+
+    /// Refuses what the server would.
+    fn fits(&self, bytes: &[u8]) -> Result<(), FleetError> {
+        let (size, most) = (bytes.len(), self.client.max_payload());
+        if size <= most {
+            return Ok(());
+        }
+        Err(FleetError::Refused(format!(
+            "{}: it takes messages of {most} bytes at most, and {size} are needed for so many hosts: raise max_payload of its \
+             configuration",
+            self.shown
+        )))
     }
 
     fn failed(&self, error: &dyn std::fmt::Display) -> FleetError {
@@ -194,6 +291,7 @@ impl Bus {
     /// # Errors
     /// The server did not confirm that it has it.
     pub async fn keep(&self, rest: &str, bytes: Vec<u8>) -> Result<(), FleetError> {
+        self.fits(&bytes)?;
         let context = jetstream::new(self.client.clone());
         let sent = context.publish(self.subject(rest), bytes.into()).await.map_err(|error| self.failed(&error))?;
         sent.await.map_err(|error| self.failed(&error)).map(drop)
@@ -204,7 +302,7 @@ impl Bus {
     /// # Errors
     /// The server did not confirm one.
     pub async fn keep_part(&self, place: &str, name: &str, bytes: &[u8]) -> Result<KeptPart, FleetError> {
-        let most = self.client.max_payload().saturating_sub(HEADER).clamp(1024, PIECE);
+        let most = self.client.max_payload().saturating_sub(HEADER).min(PIECE);
         let mut pieces = 0;
         for piece in bytes.chunks(most) {
             self.keep(&format!("kept.{place}.{name}.{pieces}"), piece.to_vec()).await?;
@@ -260,7 +358,7 @@ impl KeptRuns {
             self.stream.info_builder().subjects(filter).fetch().await.map_err(|error| self.bus.failed(&error))?;
         let mut runs = Vec::new();
         let mut subjects = info;
-        while let Some(subject) = futures_util::StreamExt::next(&mut subjects).await {
+        while let Some(subject) = subjects.next().await {
             let (subject, _) = subject.map_err(|error| self.bus.failed(&error))?;
             runs.extend(subject.split('.').nth(2).map(str::to_owned));
         }

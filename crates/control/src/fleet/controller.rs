@@ -130,6 +130,7 @@ pub fn run(asked: &Asked, stop: &Stop, watcher: &mut dyn Watcher) -> Result<Gath
             words: asked.words.clone(),
             seed: asked.seed,
             hosts: hosts.iter().map(|host| host.instance.clone()).collect(),
+            ..Spec::default()
         };
         let plan = RunPlan { spec, hosts: hosts.into_iter().zip(offsets).collect(), ..RunPlan::default() };
         let mut watch = Watch::new(&bus, plan, asked.lost_after, watcher).await?;
@@ -181,7 +182,12 @@ pub fn forget(address: &Address, run: &str) -> Result<(), FleetError> {
 }
 
 /// Waits for the hosts, and refuses those that do not fit together.
-async fn find(bus: &Bus, asked: &Asked, stop: &Stop, watcher: &mut dyn Watcher) -> Result<Vec<Hello>, FleetError> {
+pub(super) async fn find(
+    bus: &Bus,
+    asked: &Asked,
+    stop: &Stop,
+    watcher: &mut dyn Watcher,
+) -> Result<Vec<Hello>, FleetError> {
     let inbox = bus.client().new_inbox();
     let mut answers = subscribe(bus, &inbox).await?;
     let mut found: BTreeMap<String, Hello> = BTreeMap::new();
@@ -673,7 +679,7 @@ mod tests {
 
     fn judged(found: Vec<Hello>, hosts: Option<usize>) -> Result<Vec<String>, String> {
         let asked = Asked {
-            address: Address { url: String::new(), fleet: "f".to_owned() },
+            address: Address { fleet: "f".to_owned(), ..Address::default() },
             run: "1".to_owned(),
             version: "1".to_owned(),
             words: Vec::new(),

@@ -22,6 +22,8 @@ pub struct Hello {
     pub cpus: u64,
     /// The run it has a part of.
     pub run: Option<String>,
+    /// By which the other hosts reach it.
+    pub address: String,
 }
 
 /// A run as all its hosts must have it.
@@ -37,6 +39,8 @@ pub struct Spec {
     pub seed: u64,
     /// Its hosts, by instance, in the order of their shares.
     pub hosts: Vec<String>,
+    /// What both ends of a test between hosts know; empty of others.
+    pub secret: String,
 }
 
 impl Spec {

@@ -21,8 +21,10 @@ mod gather;
 pub mod manifest;
 pub mod merge;
 pub mod message;
+pub mod pairs;
 pub mod record;
 pub mod server;
+pub mod ssh;
 pub mod worker;
 
 /// Why a fleet does not do what was asked.

@@ -20,6 +20,19 @@ const LISTENS: &str = "Listening for client connections on ";
 const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(20);
 
+/// What a server is asked to be.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted<'a> {
+    /// Address and port to listen on; port 0 is any free one.
+    pub listen: &'a str,
+    /// The fleet.
+    pub fleet: &'a str,
+    /// Name or address by which others reach it; empty: the one it listens on.
+    pub reached: &'a str,
+    /// Certificate and key, PEM: it speaks TLS alone.
+    pub tls: Option<(&'a Path, &'a Path)>,
+}
+
 /// A server as it was configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
@@ -27,6 +40,9 @@ pub struct Server {
     tokens: [String; 2],
     /// Its configuration.
     config: PathBuf,
+    /// Of its URLs: the scheme, and who it is to others where that is not where it listens.
+    scheme: &'static str,
+    reached: String,
 }
 
 /// A server that runs.
@@ -61,22 +77,18 @@ pub fn find() -> Option<PathBuf> {
 }
 
 /// Writes the configuration of a fleet's server into a directory that only this user can read. Tokens that are there stay:
-/// agents keep theirs over a restart. Port 0 is any free one.
+/// agents keep theirs over a restart.
 ///
 /// # Errors
 /// The directory cannot be made or written.
-pub fn configure(dir: &Path, listen: &str, fleet: &str, token: &dyn Fn() -> io::Result<String>) -> io::Result<Server> {
+pub fn configure(dir: &Path, wanted: &Wanted<'_>, token: &dyn Fn() -> io::Result<String>) -> io::Result<Server> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let [control, agent] = ["control", "agent"].map(|name| kept_token(&dir.join(format!("{name}.token")), token));
     let tokens = [control?, agent?];
     let config = dir.join("nats.conf");
-    let listen = match listen.strip_suffix(":0") {
-        // The server's word for any; its 0 is the usual one.
-        Some(address) => format!("{address}:-1"),
-        None => listen.to_owned(),
-    };
-    write_private(&config, &text(&fs::canonicalize(dir)?, &listen, fleet, &tokens))?;
-    Ok(Server { tokens, config })
+    write_private(&config, &text(&fs::canonicalize(dir)?, wanted, &tokens))?;
+    let scheme = if wanted.tls.is_some() { "tls" } else { "nats" };
+    Ok(Server { tokens, config, scheme, reached: wanted.reached.to_owned() })
 }
 
 fn kept_token(path: &Path, token: &dyn Fn() -> io::Result<String>) -> io::Result<String> {
@@ -102,15 +114,24 @@ pub fn write_private(path: &Path, text: &str) -> io::Result<()> {
 
 /// The configuration. An agent can answer, say its news and keep what it measured; it can ask no other agent for anything, and
 /// nobody reaches the subjects of another fleet.
-fn text(dir: &Path, listen: &str, fleet: &str, [control, agent]: &[String; 2]) -> String {
+fn text(dir: &Path, wanted: &Wanted<'_>, [control, agent]: &[String; 2]) -> String {
     let mut text = String::new();
     let store = dir.join("jetstream");
+    let Wanted { listen, fleet, .. } = wanted;
+    let listen = match listen.strip_suffix(":0") {
+        // The server's word for any; its 0 is the usual one.
+        Some(address) => format!("{address}:-1"),
+        None => (*listen).to_owned(),
+    };
+    if let Some((cert, key)) = wanted.tls {
+        let _ = writeln!(text, "tls {{ cert_file: {cert:?}, key_file: {key:?} }}");
+    }
     let _ = writeln!(
         text,
         "listen: {listen:?}\nserver_name: \"assay-{fleet}\"\nmax_payload: {PAYLOAD}\n\
          jetstream {{ store_dir: {store:?} }}\n\
          authorization {{\n  users = [\n    {{ user: control, password: {control:?}, permissions: {{\n      \
-         publish: [\"{fleet}.>\", \"$JS.API.>\", \"_INBOX.>\"]\n      subscribe: [\"{fleet}.>\", \"_INBOX.>\"] }} }}\n    \
+         publish: [\"{fleet}.>\", \"$JS.API.STREAM.*.assay_{fleet}\", \"$JS.API.STREAM.*.*.assay_{fleet}\", \"_INBOX.>\"]\n      subscribe: [\"{fleet}.>\", \"_INBOX.>\"] }} }}\n    \
          {{ user: agent, password: {agent:?}, permissions: {{\n      \
          publish: [\"{fleet}.from.>\", \"{fleet}.kept.>\", \"_INBOX.>\"]\n      \
          subscribe: [\"{fleet}.all.>\", \"{fleet}.to.>\", \"_INBOX.>\"] }} }}\n  ]\n}}"
@@ -138,9 +159,12 @@ pub fn start(server: &Server, run: fn(&Path) -> io::Result<Command>) -> Result<R
         if let (true, Some(listen)) = (told.contains(READY), told.lines().find_map(|line| line.split_once(LISTENS))) {
             let listen = listen.1.trim().to_owned();
             // Everybody on this host can reach a server that listens on every address.
-            let reached = listen.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:");
+            let reached = match (server.reached.as_str(), listen.rsplit_once(':')) {
+                ("", _) | (_, None) => listen.replace("0.0.0.0:", "127.0.0.1:").replace("[::]:", "[::1]:"),
+                (name, Some((_, port))) => format!("{name}:{port}"),
+            };
             let [control_url, agent_url] = [("control", &server.tokens[0]), ("agent", &server.tokens[1])]
-                .map(|(user, token)| format!("nats://{user}:{token}@{reached}"));
+                .map(|(user, token)| format!("{}://{user}:{token}@{reached}", server.scheme));
             return Ok(RunningServer { child, listen, control_url, agent_url });
         }
         let ended = child.try_wait().map_err(|error| cannot(&program, error))?;
@@ -168,9 +192,10 @@ mod tests {
     fn a_configuration_is_private_and_keeps_its_tokens() {
         let dir = tempfile::tempdir().expect("a directory");
         let place = dir.path().join("fleet");
-        let server = configure(&place, "0.0.0.0:4222", "f", &|| Ok("secret".to_owned())).expect("written");
+        let wanted = Wanted { listen: "0.0.0.0:4222", fleet: "f", ..Wanted::default() };
+        let server = configure(&place, &wanted, &|| Ok("secret".to_owned())).expect("written");
         assert_eq!(server.tokens, ["secret", "secret"]);
-        let again = configure(&place, "0.0.0.0:4222", "f", &|| Ok("other".to_owned())).expect("written");
+        let again = configure(&place, &wanted, &|| Ok("other".to_owned())).expect("written");
         assert_eq!(again, server, "agents keep their token");
         let config = fs::read_to_string(&server.config).expect("readable");
         assert!(config.contains("publish: [\"f.from.>\", \"f.kept.>\", \"_INBOX.>\"]"), "{config}");
