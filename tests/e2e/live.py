@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -9,6 +10,10 @@ import time
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
 
 assay = sys.argv[1]
 run_args = sys.argv[2:]
@@ -39,6 +44,38 @@ script = driver.execute_script
 def quiet(where):
     for entry in driver.get_log("browser"):
         check(entry["level"] not in ("SEVERE", "WARNING"), "%s: the console says: %s" % (where, entry["message"]))
+
+
+def narrow(where):
+    until(where + " as narrow as a phone", lambda: script("return document.documentElement.scrollWidth <= window.innerWidth"))
+
+
+def keyboard(where):
+    """The Tab key reaches all that can be used, and each shows that it has the focus."""
+    wanted = script("""
+        document.activeElement.blur();
+        window.getSelection().removeAllRanges();
+        window.scrollTo(0, 0);
+        window.reached = new Set();
+        window.unseen = [];
+        window.controls = Array.from(document.querySelectorAll('a[href], button, summary, input, select, textarea')).filter(
+            function (e) { return e.type !== 'hidden' && e.checkVisibility(); });
+        window.addEventListener('focusin', function (event) {
+            var e = event.target, style = getComputedStyle(e), box = e.getBoundingClientRect();
+            reached.add(e);
+            if (style.outlineStyle === 'none' || parseFloat(style.outlineWidth) < 2 || box.width === 0 || box.left < 0) {
+                unseen.push(e.outerHTML.slice(0, 200));
+            }
+        });
+        return controls.length;""")
+    check(wanted > 3, "%s: %d controls" % (where, wanted))
+    ActionChains(driver).send_keys(Keys.TAB * (wanted + 20)).perform()
+    said = "return %s.map(function (e) { return e.outerHTML.slice(0, 200); });"
+    missed = script(said % "controls.filter(function (e) { return e.isConnected && !reached.has(e); })")
+    check(not missed, "%s: the keyboard does not reach %s" % (where, missed))
+    unseen = script("return unseen;")
+    check(not unseen, "%s: the focus is not seen on %s" % (where, unseen))
+    script("document.activeElement.blur();")
 
 
 def points():
@@ -72,9 +109,10 @@ shots = os.environ.get("ASSAY_SHOTS")
 if shots:
     driver.save_screenshot(os.path.join(shots, "live.png"))
 
-print("- a phone, the dark, and a server that comes again")
+print("- the keyboard, a phone, the dark, and a server that comes again")
+keyboard("the live page")
 driver.set_window_size(390, 844)
-until("a page as narrow as a phone", lambda: script("return document.documentElement.scrollWidth <= window.innerWidth"))
+narrow("the live page")
 script("document.getElementById('theme').click()")
 check(script("return document.documentElement.dataset.theme") == "dark", "it is not dark")
 live_page = driver.current_window_handle
@@ -96,9 +134,10 @@ check(server.wait() == 0, "the server ended with %d" % server.returncode)
 driver.close()
 driver.switch_to.window(live_page)
 
+run.send_signal(signal.SIGINT)
 until("the last frame", lambda: script("return document.documentElement.dataset.final") == "true")
 run.stderr.read()
-check(run.wait() == 0, "the run ended with %d" % run.returncode)
+check(run.wait() == 130, "the run ended with %d" % run.returncode)
 with open("live/record.json", encoding="utf-8") as file:
     record = json.load(file)
 rate = next(metric for metric in record["metrics"] if metric["key"] == "ops_per_s")["value"]
@@ -107,4 +146,45 @@ text = next(value for name, value in shown.items() if name.endswith("Operations,
 check(abs(float(text.split()[0].replace(",", "")) - rate) <= rate / 1000 + 0.5, "the last frame says %s, the record %s" % (text, rate))
 window = next(metric for metric in record["metrics"] if metric["key"] == "reads_per_s")["value"]
 check(script("return document.querySelector('#judgement .tiles') !== null"), "the last page has no figures: %s" % window)
+
+print("- a form that starts, stops and tags runs")
+# The page of the run may have asked for it once more when its server was gone.
+driver.get_log("browser")
+os.mkdir("forms")
+serve = subprocess.Popen([assay, "serve", "forms", "--allow-run", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True,
+                         env=dict(os.environ, ASSAY_TARGET="null:"))
+driver.set_window_size(390, 844)
+driver.get(serve.stdout.readline().strip())
+
+
+def start(settings):
+    Select(driver.find_element(By.NAME, "test")).select_by_visible_text("run")
+    field = driver.find_element(By.NAME, "settings")
+    field.clear()
+    field.send_keys(settings)
+    driver.find_element(By.XPATH, "//button[text()='Start']").click()
+
+
+start("RUN_TIME=soon")
+alert = driver.find_element(By.CSS_SELECTOR, "[role=alert]").text
+check("RUN_TIME" in alert, "a bad setting says " + alert)
+check(driver.find_element(By.NAME, "settings").get_attribute("value") == "RUN_TIME=soon", "what was typed is gone")
+keyboard("the list of runs")
+narrow("the list of runs")
+if shots:
+    driver.save_screenshot(os.path.join(shots, "form.png"))
+start("RUN_TIME=600\nWARMUP=0\nRATE=100")
+name = driver.find_element(By.CSS_SELECTOR, "#control a").text
+driver.find_element(By.CSS_SELECTOR, "#control a").click()
+until("the page of the run", lambda: tiles() != [])
+driver.back()
+driver.find_element(By.XPATH, "//button[text()='Stop it and save']").click()
+until("its record", lambda: os.path.exists("forms/%s/record.json" % name))
+until("the end of the run", lambda: driver.refresh() or driver.find_elements(By.XPATH, "//button[text()='Start']"))
+driver.find_element(By.NAME, "change").send_keys("+from-the-form")
+driver.find_element(By.XPATH, "//button[text()='Tag']").click()
+until("the tag", lambda: "from-the-form" in driver.find_element(By.CSS_SELECTOR, "tbody").text)
+quiet("the list of runs")
+serve.terminate()
+check(serve.wait() == 0, "the server ended with %d" % serve.returncode)
 driver.quit()

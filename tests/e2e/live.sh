@@ -8,5 +8,5 @@ echo "- charts move, and the last figures are the record's"
 # The browser leaves a directory where temporary files go; the name is short, for its socket's sake.
 temporary=$(mktemp -d)
 trap 'rm -rf "$temporary"' EXIT
-TMPDIR=$temporary timeout --kill-after=10 300 "$python" "$PROJECT/tests/e2e/live.py" "$ASSAY" "${SMALL[@]}" \
-    --set CACHE_MB=4 --set UPDATE_PCT=20 -s 2 --time 60 --warmup 1
+TMPDIR=$temporary timeout --kill-after=10 600 "$python" "$PROJECT/tests/e2e/live.py" "$ASSAY" "${SMALL[@]}" \
+    --set CACHE_MB=4 --set UPDATE_PCT=20 -s 2 --time 600 --warmup 1

@@ -44,3 +44,73 @@ for command in "report run --format answer" "sync . --time 2s"; do
 done
 on_screen plain "TERM=xterm-256color NO_COLOR=1" "$ASSAY report run --format answer"
 ! grep -qP '\x1b\[[0-9;]*[1-9][0-9;]*m' plain.all || fail "NO_COLOR: colours or bold letters"
+
+echo "- the full-screen view of a run: its figures, another size, left by q, by Ctrl-C, by a stop and by a kill"
+# screen: what the shell's terminal shows.
+screen() {
+    tm capture-pane -p -t shell
+}
+shows() {
+    screen | grep -qE -- "$1"
+}
+typed() {
+    tm send-keys -t shell "$@"
+}
+# view OPTION...: types a run that goes on until it is stopped, and waits for its figures.
+view() {
+    rm -rf view
+    typed "clear; $* $ASSAY run --target null: --time 10m --warmup 0 --set RATE=100 -o $here/view --live=tty" Enter
+    wait_for 60 shows "^Operations +[0-9.,]+ 1/s +[0-9.,]+ 1/s"
+}
+# as_before: the terminal gathers lines, echoes them and shows its cursor on the first screen.
+as_before() {
+    typed "clear; stty -a | tr ' ' '\n' | grep -xE -- '-?(echo|icanon|ixon)' | sort | xargs echo terminal:" Enter
+    wait_for 20 shows "^terminal: echo icanon ixon"
+    [ "$(tm display-message -p -t shell '#{alternate_on} #{cursor_flag}')" = "0 1" ] || { screen; fail "not the first screen"; }
+}
+tm new-session -d -s shell -x 80 -y 24 "env TERM=xterm-256color bash --norc -i"
+view
+shows "^Operations asked for +100 1/s" || { screen; fail "no rate that was asked for"; }
+for word in p50 p99 "Limited by" "Errors" "Driver CPU" "at second [0-9]+ of 600"; do
+    shows "$word" || { screen; fail "no $word"; }
+done
+tm resize-window -t shell -x 64 -y 12
+wait_for 20 eval "screen | awk 'length > 64 { exit 1 }' && screen | tail -n 1 | grep -q '^q leaves'"
+tm resize-window -t shell -x 80 -y 24
+wait_for 20 shows "Driver CPU"
+typed q
+wait_for 20 shows "the run goes on; Ctrl-C stops it and saves"
+! shows "^q leaves" || fail "the view is not left"
+pgrep -f "$here/view --live=tty" >/dev/null || fail "the run has ended with its view"
+typed C-c
+wait_for 60 test -s view/record.json
+wait_for 20 shows "Whole report"
+as_before
+
+view NO_COLOR=1
+! tm capture-pane -p -e -t shell | grep -qP '\x1b\[[0-9;]*[1-9][0-9;]*m' || fail "NO_COLOR: colours or bold letters in the view"
+typed C-c
+wait_for 60 test -s view/record.json
+wait_for 20 shows "stopping and saving the results"
+as_before
+
+view
+typed C-z
+wait_for 20 shows "Stopped"
+as_before
+typed "kill -INT %1; fg" Enter
+wait_for 60 test -s view/record.json
+
+view
+running=$(pgrep -f "$here/view --live=tty" | head -n 1)
+kill -QUIT "$running"
+wait_for 20 shows "Quit"
+as_before
+
+typed "clear; $ASSAY run --target null: --live=tty -o view3 & wait" Enter
+wait_for 20 shows "in the background"
+expect 2 setsid --wait "$ASSAY" run --target null: --live=tty -o view3
+has err.txt "there is no terminal"
+TERM=dumb expect 2 "$ASSAY" run --target null: --live=tty -o view3
+has err.txt "TERM is dumb"
+[ ! -e view3 ] || fail "a run was begun all the same"

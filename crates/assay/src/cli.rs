@@ -41,7 +41,7 @@ pub(crate) use passport::{AcceptArgs, BoxArgs, PassportArgs};
 pub(crate) use platform::PlatformArgs;
 pub(crate) use probe::{ProbeArgs, ProbeCommand, USUAL_AT_MOST, with_two_dashes};
 pub(crate) use runs::{RunsArgs, RunsCommand, WhichArgs};
-pub(crate) use serve::ServeArgs;
+pub(crate) use serve::{LiveArgs, ServeArgs, TlsArgs};
 
 /// Assays the platform for a database.
 #[derive(Debug, Parser)]
@@ -295,11 +295,8 @@ pub(crate) struct RunOnlyArgs {
     /// The share of a figure that repeats are to show.
     #[arg(skip)]
     pub(crate) detect: Option<f64>,
-    /// Show the run in a browser while it goes on [default address: 127.0.0.1 and a free port]
-    ///
-    /// stderr has the URL with its token. The page ends with the run, whoever looks at it.
-    #[arg(long, value_name = "ADDR:PORT", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:0")]
-    pub(crate) live: Option<String>,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
     #[command(flatten)]
     pub(crate) push: PushArgs,
     /// Print the plan and touch nothing
@@ -343,6 +340,8 @@ pub(crate) struct SweepArgs {
     /// What to print
     #[arg(long, value_parser = format::of_record(), default_value = format::ANSWER)]
     pub(crate) format: &'static Format,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
     /// Print the plan and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -2,7 +2,7 @@
 
 use crate::exit::Code;
 use crate::rundir::RunDir;
-use crate::{record, recover, ui};
+use crate::{record, recover, ui, view};
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -27,6 +27,7 @@ pub(crate) fn run_ended() {
 /// One line per panic instead of the default's backtrace talk; threads of a run are named in it.
 pub(crate) fn install_hook() {
     std::panic::set_hook(Box::new(|info| {
+        view::leave();
         let thread = std::thread::current();
         let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
         ui::say(&format!(

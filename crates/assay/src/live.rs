@@ -8,13 +8,14 @@ use assay_measure::locked::locked;
 use assay_measure::record::Record;
 use assay_measure::snapshot::Snapshot;
 use assay_report::answer::Context;
-use assay_report::html;
+use assay_report::html::{self, Live};
 use assay_run::bounded;
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Read as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,65 @@ const KEPT_TIMES: u32 = 20;
 /// A longer line is none of ours, bytes.
 const LONGEST_LINE: u64 = 64 << 20;
 
+/// What a command measures: one run, or one after the other, of which the current one is followed.
+#[derive(Default)]
+pub(crate) struct Course {
+    now: Mutex<Option<(Arc<LiveRun>, String)>>,
+    /// Shown until the next run has begun.
+    last: Mutex<Option<Live>>,
+    is_over: AtomicBool,
+}
+
+impl Course {
+    /// Of one run.
+    pub(crate) fn of(dir: &Path) -> Self {
+        let course = Self::default();
+        course.goes_on(dir, "");
+        course
+    }
+
+    /// From now on it is the run in this directory; `which` tells it from the others, such as `step 3 of 8`.
+    pub(crate) fn goes_on(&self, dir: &Path, which: &str) {
+        *locked(&self.now) = Some((Arc::new(LiveRun::in_dir(dir)), which.to_owned()));
+    }
+
+    /// All of it is kept.
+    pub(crate) fn end(&self) {
+        self.is_over.store(true, Ordering::Release);
+    }
+
+    /// Whether all of it is kept.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Acquire)
+    }
+
+    fn now(&self) -> Option<(Arc<LiveRun>, String)> {
+        locked(&self.now).clone()
+    }
+
+    /// What is known now of the current run; `None` before it begins, or if its series cannot be read.
+    pub(crate) fn look(&self) -> Option<Arc<Look>> {
+        self.now()?.0.look()
+    }
+
+    /// The page of the current run.
+    pub(crate) fn page(&self) -> Option<String> {
+        self.now()?.0.page()
+    }
+
+    /// What is new each second.
+    pub(crate) fn frame(&self) -> Option<Live> {
+        let (run, which) = self.now()?;
+        let mut last = locked(&self.last);
+        if let Some(look) = run.look() {
+            let live = Live::of(&look.whole, Some(&look.recent));
+            let now = if which.is_empty() { live.now } else { format!("{which}: {}", live.now) };
+            *last = Some(Live { now, ..live });
+        }
+        last.clone()
+    }
+}
+
 /// What is known of a run at a moment.
 pub(crate) struct Look {
     /// Its record so far.
@@ -34,8 +94,8 @@ pub(crate) struct Look {
     pub(crate) recent: Record,
 }
 
-/// See the module.
-pub(crate) struct LiveRun {
+/// One run.
+struct LiveRun {
     series: PathBuf,
     read: Mutex<Reading>,
     page: Mutex<Sparingly<String>>,
@@ -43,12 +103,12 @@ pub(crate) struct LiveRun {
 
 impl LiveRun {
     /// The run in a directory.
-    pub(crate) fn in_dir(dir: &std::path::Path) -> Self {
+    fn in_dir(dir: &Path) -> Self {
         Self { series: dir.join(SERIES), read: Mutex::default(), page: Mutex::default() }
     }
 
     /// What is known now; `None` before the run begins, or if its series cannot be read.
-    pub(crate) fn look(&self) -> Option<Arc<Look>> {
+    fn look(&self) -> Option<Arc<Look>> {
         let mut reading = locked(&self.read);
         let reading = &mut *reading;
         let (lines, looked) = (&mut reading.lines, &mut reading.looked);
@@ -62,7 +122,7 @@ impl LiveRun {
     }
 
     /// Its page.
-    pub(crate) fn page(&self) -> Option<String> {
+    fn page(&self) -> Option<String> {
         let mut page = locked(&self.page);
         page.get(|| self.look().map(|look| html::live(&look.whole, &look.recent, &Context::default())))
     }
@@ -88,7 +148,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn catch_up(&mut self, series: &std::path::Path) -> io::Result<()> {
+    fn catch_up(&mut self, series: &Path) -> io::Result<()> {
         let mut file = match self.file.take() {
             Some(file) => file,
             None => BufReader::new(bounded::open(series, bounded::SERIES)?),

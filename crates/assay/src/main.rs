@@ -35,6 +35,7 @@ mod rundir;
 mod signals;
 mod stored;
 mod ui;
+mod view;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};

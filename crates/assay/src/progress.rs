@@ -53,6 +53,9 @@ impl Line {
 
     /// Shows `text`, if it is time.
     pub(crate) fn show(&mut self, text: &str) {
+        if ui::held(|held| text.clone_into(&mut held.progress)).is_some() {
+            return;
+        }
         if let Some(bar) = &self.bar {
             bar.set_message(text.to_owned());
         } else if self.written.is_none_or(|at| at.elapsed() >= LINE_EVERY) {
@@ -66,8 +69,11 @@ impl Line {
         self.written = None;
     }
 
-    /// Writes a line of its own, above the one that is redrawn.
+    /// Writes a line of its own, above the one that is redrawn; a view has better ones.
     pub(crate) fn above(&mut self, text: &str) {
+        if ui::held(|held| text.clone_into(&mut held.progress)).is_some() {
+            return;
+        }
         match &self.bar {
             Some(bar) => bar.println(text),
             None => ui::say(text),
@@ -76,7 +82,7 @@ impl Line {
 
     /// Leaves the terminal as it was.
     pub(crate) fn clear(&mut self) {
-        if let Some(bar) = &self.bar {
+        if let Some(bar) = self.bar.as_ref().filter(|_| ui::held(|_| ()).is_none()) {
             bar.finish_and_clear();
         }
     }

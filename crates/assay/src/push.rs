@@ -2,7 +2,7 @@
 
 use crate::cli::PushArgs;
 use crate::exit::{Code, Failure};
-use crate::live::LiveRun;
+use crate::live::Course;
 use crate::rundir::{self, RECORD};
 use crate::{stored, ui};
 use assay_control::push::{Push, PushError, Pushed, Receiver, Samples};
@@ -27,7 +27,7 @@ pub(crate) fn start(args: &PushArgs, run: &str, place: &Path) -> Result<Option<P
     let labels = vec![("run".to_owned(), run.to_owned())];
     let begun = ("assay_run_begun_timestamp_seconds".to_owned(), labels, now.as_secs_f64());
     let first = Samples { at_ms: now.as_millis() as i64, series: vec![begun] };
-    let (live, place) = (LiveRun::in_dir(place), place.to_path_buf());
+    let (live, place) = (Course::of(place), place.to_path_buf());
     let samples = move || {
         let kept = place.join(RECORD);
         if kept.is_file() { of(&stored::read(&kept).ok()?) } else { of(&live.look()?.whole) }

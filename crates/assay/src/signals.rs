@@ -1,7 +1,7 @@
 //! INT, TERM and HUP: the first asks to stop and save, the second to abandon, the third ends the process.
 
 use crate::exit::{Code, Failure};
-use crate::ui;
+use crate::{ui, view};
 use assay_run::stop::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
@@ -20,7 +20,10 @@ pub(crate) fn watch() -> Result<Stop, Failure> {
                 match count {
                     0 => ui::say("stopping and saving the results; interrupt again to abandon the run"),
                     1 => ui::say("abandoning operations in flight; interrupt again to end immediately"),
-                    _ => signal_hook::low_level::exit(Code::Interrupted as i32),
+                    _ => {
+                        view::leave();
+                        signal_hook::low_level::exit(Code::Interrupted as i32)
+                    }
                 }
                 Stop::of_process().request();
             }

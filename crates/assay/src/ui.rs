@@ -2,6 +2,7 @@
 
 use crate::exit::{Code, Failure};
 use assay_measure::config::Problem;
+use assay_measure::locked::locked;
 use assay_measure::plain::plain;
 use assay_report::answer::Screen;
 use assay_run::left;
@@ -9,12 +10,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::PIPE_BUF;
 use rustix::termios::Winsize;
 use std::borrow::Cow;
-use std::ffi::OsStr;
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 /// Prints the product; what a terminal would obey in it is replaced. A reader that went away ends it quietly.
 pub(crate) fn product(text: &str) -> Result<(), Failure> {
@@ -58,19 +59,24 @@ pub(crate) fn is_watched() -> bool {
     LOG.get().is_none() && io::stdout().is_terminal()
 }
 
+/// Whether a terminal is to have colours and bold letters.
+pub(crate) fn is_coloured() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) && !is_dumb()
+}
+
+/// Whether the terminal knows nothing but lines.
+pub(crate) fn is_dumb() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
 /// What an answer is shown on; no terminal where nobody looks at it.
 pub(crate) fn screen() -> Screen {
     if !is_watched() {
         return Screen::default();
     }
-    let is_set = |name: &str, wanted: fn(&OsStr) -> bool| std::env::var_os(name).is_some_and(|value| wanted(&value));
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok();
     let of = |length: fn(Winsize) -> u16| size.map(length).filter(|length| *length > 0).map(usize::from);
-    Screen {
-        is_coloured: !is_set("NO_COLOR", |value| !value.is_empty()) && !is_set("TERM", |term| term == "dumb"),
-        columns: of(|size| size.ws_col),
-        rows: of(|size| size.ws_row),
-    }
+    Screen { is_coloured: is_coloured(), columns: of(|size| size.ws_col), rows: of(|size| size.ws_row) }
 }
 
 /// Whether nothing is said but what [`PASS`] lets through.
@@ -101,12 +107,52 @@ fn heard(text: &str) {
     }
 }
 
+/// What is said while a view has the terminal of stderr.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    /// Lines for when the view is over.
+    pub(crate) lines: VecDeque<String>,
+    /// The line that would be redrawn.
+    pub(crate) progress: String,
+}
+
+static HELD: Mutex<Option<Held>> = Mutex::new(None);
+/// Lines of [`Held`], at most: older ones are left out.
+const LINES_HELD: usize = 1000;
+
+/// From now on what is said is held.
+pub(crate) fn hold() {
+    if io::stderr().is_terminal() {
+        *locked(&HELD) = Some(Held::default());
+    }
+}
+
+/// Says what was held.
+pub(crate) fn release() {
+    let held = locked(&HELD).take();
+    held.into_iter().flat_map(|held| held.lines).for_each(|line| heard(&format!("{line}\n")));
+}
+
+/// Something of what is held; `None` while nothing has to be.
+pub(crate) fn held<T>(of: impl FnOnce(&mut Held) -> T) -> Option<T> {
+    locked(&HELD).as_mut().map(of)
+}
+
 /// One line on stderr.
 pub(crate) fn say(line: &str) {
     if QUIET.load(Ordering::Relaxed) && !PASS.iter().any(|word| line.starts_with(word)) {
         return;
     }
-    heard(&format!("{}\n", plain(line)));
+    let line = plain(line);
+    let is_held = held(|held| {
+        if held.lines.len() == LINES_HELD {
+            held.lines.pop_front();
+        }
+        held.lines.push_back(line.clone().into_owned());
+    });
+    if is_held.is_none() {
+        heard(&format!("{line}\n"));
+    }
 }
 
 /// Says what will be removed and asks for a yes, where somebody sits at a terminal; without one nobody is asked.
@@ -183,7 +229,5 @@ fn tell_left(left: &[left::Left]) {
 
 /// Whether progress may redraw its line.
 pub(crate) fn is_live() -> bool {
-    !QUIET.load(Ordering::Relaxed)
-        && io::stderr().is_terminal()
-        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+    !QUIET.load(Ordering::Relaxed) && io::stderr().is_terminal() && !is_dumb()
 }

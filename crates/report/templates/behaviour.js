@@ -178,13 +178,15 @@
   // A run that goes on: its figures each second, and the rest of the page when nobody reads in it.
   function show(frame) {
     document.getElementById("now").textContent = frame.now;
+    document.title = frame.title;
+    document.querySelector("h1").textContent = frame.title;
     var tiles = frame.tiles.map(function (tile) {
       var box = document.createElement("div"), name = document.createElement("dt"), value = document.createElement("dd");
       var unit = document.createElement("span");
       unit.className = "unit";
       value.className = tile.unit ? "" : "na";
       unit.textContent = tile.unit;
-      name.textContent = tile.name;
+      name.textContent = tile.of ? tile.name + ", " + tile.of : tile.name;
       value.append(tile.value + " ", unit);
       box.append(name, value);
       return box;

@@ -56,3 +56,5 @@ mod url;
 mod wanted;
 mod watch;
 mod watched;
+
+pub use tls::server_identity;

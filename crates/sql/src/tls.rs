@@ -14,8 +14,8 @@ use rustls::pki_types::{
 };
 use rustls::server::ParsedCertificate;
 use rustls::{
-    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, SignatureScheme,
-    StreamOwned, SupportedProtocolVersion,
+    CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct, RootCertStore, ServerConfig,
+    SignatureScheme, StreamOwned, SupportedProtocolVersion,
 };
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -113,6 +113,22 @@ impl Trust<'_> {
             }
         }
     }
+}
+
+/// What a server of this program proves itself with: files that the options `words` names.
+///
+/// # Errors
+/// One of them cannot be used, or they do not belong together.
+pub fn server_identity(certificate: &Path, key: &Path, words: [&str; 2]) -> Result<ServerConfig, String> {
+    let chain = certificates(certificate, words[0])?;
+    let secret = private_key(key, words[1])?;
+    let versions = VERSIONS.map(|(_, version)| version);
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let config = config.with_protocol_versions(&versions).map_err(|error| format!("TLS cannot be set up: {error}"))?;
+    config.with_no_client_auth().with_single_cert(chain, secret).map_err(|error| {
+        let (certificate, key) = (certificate.display(), key.display());
+        format!("{} {certificate} and {} {key} cannot be used together: {error}", words[0], words[1])
+    })
 }
 
 /// Starts TLS on a stream.

@@ -2,7 +2,7 @@
 
 use super::format::{self, JSON, TEXT};
 use super::params::{self, Flags};
-use super::{DataArgs, DestroyArgs, PrepareArgs, PushArgs, RunArgs, RunOnlyArgs, SettingArgs, SweepArgs};
+use super::{DataArgs, DestroyArgs, LiveArgs, PrepareArgs, PushArgs, RunArgs, RunOnlyArgs, SettingArgs, SweepArgs};
 use crate::registry;
 use assay_report::formats::Format;
 use clap::{Args, Subcommand};
@@ -108,9 +108,8 @@ pub(crate) struct OrdersRunArgs {
     /// Number of identical runs, one after the other
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=1000))]
     repeat: u64,
-    /// Show the run in a browser while it goes on [default address: 127.0.0.1 and a free port]
-    #[arg(long, value_name = "ADDR:PORT", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:0")]
-    live: Option<String>,
+    #[command(flatten)]
+    live: LiveArgs,
     #[command(flatten)]
     push: PushArgs,
     /// Print the plan and touch nothing
@@ -159,6 +158,8 @@ pub(crate) struct OrdersSweepArgs {
     /// What to print
     #[arg(long, value_parser = format::of_record(), default_value = format::ANSWER)]
     format: &'static Format,
+    #[command(flatten)]
+    live: LiveArgs,
     /// Print the plan and touch nothing
     #[arg(long)]
     dry_run: bool,
@@ -175,6 +176,7 @@ impl From<OrdersSweepArgs> for SweepArgs {
             flags: Flags { said: args.flags.said },
             output: args.output,
             format: args.format,
+            live: args.live,
             dry_run: args.dry_run,
         }
     }

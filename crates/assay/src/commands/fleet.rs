@@ -354,7 +354,8 @@ fn of_run(asked: RunArgs) -> (Asked, Refused) {
         ("--repeat", more.repeat > 1, "repeat the command"),
         ("--dry-run", more.dry_run, "`assay run --dry-run` shows the plan of one host"),
         ("--at", !more.at.is_empty(), "a command of --at runs on one host"),
-        ("--live", more.live.is_some(), "a fleet has no live page yet"),
+        ("--live", more.live.live.is_some(), "a fleet has no live page yet"),
+        ("--push", more.push.push.is_some(), "a fleet sends no figures yet"),
     ];
     (Asked::Run(Box::new(asked)), refused)
 }

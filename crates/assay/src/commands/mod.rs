@@ -24,6 +24,8 @@ mod run;
 mod runs;
 mod selftest;
 mod serve;
+mod serve_runs;
+mod shown;
 mod sweep;
 mod temp_server;
 #[cfg(test)]

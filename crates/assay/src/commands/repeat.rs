@@ -1,6 +1,7 @@
 //! `run --repeat`: the same run several times, and how much its figures differ when nothing changes.
 
 use super::report::of_repeats;
+use super::shown::Shown;
 use crate::cli::RunArgs;
 use crate::cli::format::{ANSWER, FULL, JSON};
 use crate::configure::Configured;
@@ -49,6 +50,7 @@ pub(super) fn run(
     stop: &Stop,
     id: String,
     place: PathBuf,
+    shown: &mut Shown,
 ) -> Result<Code, Failure> {
     let _shared = configured.target.share(&configured.location, &configured.settings)?;
     let dir = RunDir::above(&place)?;
@@ -73,11 +75,15 @@ pub(super) fn run(
         if stop.requested() {
             break;
         }
-        ui::say(&format!("repeat {number} of {wanted}"));
-        running.one(configured, plan, stop, &place, number)?;
+        let which = format!("repeat {number} of {wanted}");
+        ui::say(&which);
+        let directory = format!("repeat-{number}");
+        shown.goes_on(&place.join(&directory), &which)?;
+        running.one(configured, plan, stop, &place, directory)?;
         running.settle(wanted, stop);
         write(&dir, &running.repeats)?;
     }
+    shown.give_way();
     if let Some(wanted) = args.more.detect {
         let found = running.detectable(wanted);
         write(&dir, &running.repeats)?;
@@ -101,9 +107,8 @@ impl Running {
         plan: &Plan,
         stop: &Stop,
         place: &Path,
-        number: u64,
+        directory: String,
     ) -> Result<(), Failure> {
-        let directory = format!("repeat-{number}");
         let mut found = None;
         let ended = perform::perform(configured, plan, stop, rundir::new_id(), place.join(&directory), &mut |record| {
             found = Some(record.clone());

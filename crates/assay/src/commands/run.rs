@@ -1,5 +1,6 @@
 //! `run`: plan, prepare where that harms nothing, run, record, report.
 
+use super::shown::Shown;
 use crate::cli::format::is_json;
 use crate::cli::{RunArgs, RunitArgs};
 use crate::configure::{self, Configured};
@@ -24,9 +25,6 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
     configured.commands = hooks::planned(&args.more.at)?;
     hooks::script(&configured)?;
     configure::draw_seed(&mut configured.settings);
-    if args.more.repeat > 1 && args.more.live.is_some() {
-        return Err(Failure::usage("--live shows one run: leave out --repeat, or show all of them by `assay serve`"));
-    }
     if args.more.repeat > 1 && args.more.push.push.is_some() {
         return Err(Failure::usage("--push sends the figures of one run: leave out --repeat"));
     }
@@ -39,9 +37,7 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
         rundir::refuse_used(&place)?;
     }
     let stop = Stop::of_process();
-    // A port that cannot be had ends the command before anything is loaded.
-    let live = args.more.live.as_ref().filter(|_| !args.more.dry_run);
-    let live = live.map(|listen| super::serve::live(listen, &place)).transpose()?;
+    let mut shown = if args.more.dry_run { Shown::default() } else { Shown::ready(&args.more.live, &place)? };
     let push = if args.more.dry_run { None } else { push::start(&args.more.push, &id, &place)? };
     let (data, plan) = if let Some(data) = perform::data_set(&configured)? {
         let plan = perform::plan(&mut configured, &data)?;
@@ -70,18 +66,21 @@ pub(super) fn run(args: &RunArgs) -> Result<Code, Failure> {
         (data, plan)
     };
     ui::say(&run_plan::one_line(&configured, &plan, &data));
-    if args.more.repeat > 1 {
-        return super::repeat::run(args, &configured, &plan, &stop, id, place);
-    }
-    let kept = place.clone();
-    let mut deliver = |record: &Record| answer::product(record, args.more.format, &kept);
-    let ended = perform::perform(&configured, &plan, &stop, id, place, &mut deliver);
+    let ended = if args.more.repeat > 1 {
+        super::repeat::run(args, &configured, &plan, &stop, id, place, &mut shown)
+    } else {
+        shown.goes_on(&place, "")?;
+        let kept = place.clone();
+        let mut deliver = |record: &Record| {
+            shown.give_way();
+            answer::product(record, args.more.format, &kept)
+        };
+        perform::perform(&configured, &plan, &stop, id, place, &mut deliver)
+    };
     if let Some(push) = push {
         push.end();
     }
-    if let Some(server) = live {
-        server.end();
-    }
+    shown.end();
     ended
 }
 

@@ -2,7 +2,7 @@
 
 pub(super) mod index;
 mod list;
-mod tag;
+pub(super) mod tag;
 pub(super) mod trend;
 
 use crate::catalogue::{self, Catalogue};

@@ -4,8 +4,11 @@
 //! - `Host` is an address, `localhost` or this host's own name: only a name can be made to lead here by others.
 //! - `Origin`, where a browser sends one, is that host; `Sec-Fetch-Site` is not another site, unless somebody follows a link.
 //! - The token comes in the URL once, then in a cookie of this port, or in `Authorization: Bearer`.
+//! - A form, where they are taken at all, comes from a page of this server (`Origin` says so) that holds the forms' own token.
 
-use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, COOKIE, HOST, HeaderMap, ORIGIN, TRANSFER_ENCODING};
+use axum::http::header::{
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderMap, ORIGIN, TRANSFER_ENCODING,
+};
 use axum::http::{Method, Uri};
 use std::net::IpAddr;
 
@@ -13,12 +16,23 @@ use std::net::IpAddr;
 pub const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'unsafe-inline'; img-src data: blob:; \
                           connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
+/// Bytes of a form, at most.
+pub const FORM_BYTES: usize = 16 << 10;
+const FORM: &str = "application/x-www-form-urlencoded";
+
 /// Decides about requests by what they say.
 #[derive(Clone, Debug)]
 pub struct Guard {
-    token: String,
-    port: u16,
-    own_name: String,
+    /// Who may ask has it.
+    pub token: String,
+    /// The server's.
+    pub port: u16,
+    /// Name of this host.
+    pub own_name: String,
+    /// Whether what is sent is encrypted.
+    pub is_encrypted: bool,
+    /// The token of forms, where they are taken.
+    pub forms: Option<String>,
 }
 
 /// What becomes of a request.
@@ -38,23 +52,18 @@ pub enum Verdict {
 }
 
 impl Guard {
-    /// For this token at this port; `own_name` is the name of this host.
-    #[must_use]
-    pub fn new(token: &str, port: u16, own_name: &str) -> Self {
-        Self { token: token.to_owned(), port, own_name: own_name.to_owned() }
-    }
-
     /// What becomes of a request.
     #[must_use]
     pub fn judge(&self, method: &Method, uri: &Uri, headers: &HeaderMap) -> Verdict {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        if method != Method::GET && method != Method::HEAD {
+        let is_form = method == Method::POST && self.forms.is_some();
+        if !is_form && method != Method::GET && method != Method::HEAD {
             return Verdict::Refused(405, "only GET and HEAD are answered");
         }
-        let has_body =
-            headers.contains_key(TRANSFER_ENCODING) || text(CONTENT_LENGTH).is_some_and(|length| length != "0");
-        if has_body {
-            return Verdict::Refused(413, "no content is taken");
+        let length = text(CONTENT_LENGTH).map_or(Some(0), |length| length.parse().ok());
+        let most = if is_form { FORM_BYTES } else { 0 };
+        if headers.contains_key(TRANSFER_ENCODING) || length.is_none_or(|length| length > most) {
+            return Verdict::Refused(413, if is_form { "the form is too long" } else { "no content is taken" });
         }
         let host = text(HOST).unwrap_or_default();
         if !self.is_ours(host) {
@@ -66,7 +75,22 @@ impl Guard {
         if is_foreign || from_outside && text_of(headers, "sec-fetch-mode") != "navigate" {
             return Verdict::Refused(403, "a page of another site asked for this");
         }
-        self.token(uri, headers)
+        match self.token(uri, headers) {
+            Verdict::Keep { .. } if is_form => Verdict::Refused(403, "a form brings its token in the cookie"),
+            Verdict::Admitted if is_form && origin.is_none() => {
+                Verdict::Refused(403, "a form comes from a page of this server: Origin is missing")
+            }
+            Verdict::Admitted if is_form && text_of(headers, CONTENT_TYPE.as_str()) != FORM => {
+                Verdict::Refused(415, "this is no form")
+            }
+            verdict => verdict,
+        }
+    }
+
+    /// Whether a form holds the forms' own token: one that another site had made does not.
+    #[must_use]
+    pub fn is_ours_by(&self, token: &str) -> bool {
+        self.forms.as_ref().is_some_and(|forms| is_same(token, forms))
     }
 
     fn token(&self, uri: &Uri, headers: &HeaderMap) -> Verdict {
@@ -88,15 +112,17 @@ impl Guard {
         let path = format!("/{}", uri.path().trim_start_matches(['/', '\\']));
         let others = others.join("&");
         Verdict::Keep {
-            cookie: format!("{name}={}; Path=/; HttpOnly; SameSite=Lax", self.token),
+            cookie: format!(
+                "{name}={}; Path=/; HttpOnly; SameSite=Lax{}",
+                self.token,
+                if self.is_encrypted { "; Secure" } else { "" }
+            ),
             place: if others.is_empty() { path } else { format!("{path}?{others}") },
         }
     }
 
-    /// Whether it is the token; how long that takes does not tell how much of it was right.
     fn is_token(&self, given: &str) -> bool {
-        let differences = given.bytes().zip(self.token.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
-        given.len() == self.token.len() && differences == 0
+        is_same(given, &self.token)
     }
 
     fn is_ours(&self, host: &str) -> bool {
@@ -110,6 +136,12 @@ impl Guard {
     }
 }
 
+/// Whether they are the same; how long that takes does not tell how much of it was.
+fn is_same(given: &str, token: &str) -> bool {
+    let differences = given.bytes().zip(token.bytes()).fold(0, |all, (a, b)| all | (a ^ b));
+    given.len() == token.len() && differences == 0
+}
+
 fn text_of<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
@@ -120,13 +152,22 @@ mod tests {
 
     const TOKEN: &str = "0123456789abcdef";
 
+    fn guard(forms: Option<&str>) -> Guard {
+        let (token, own_name) = (TOKEN.to_owned(), "db1".to_owned());
+        Guard { token, port: 4321, own_name, is_encrypted: false, forms: forms.map(str::to_owned) }
+    }
+
     fn judged(uri: &str, headers: &[(&'static str, &str)]) -> Verdict {
+        guard(None).judge(&Method::GET, &uri.parse().expect("a path"), &said(headers))
+    }
+
+    fn said(headers: &[(&'static str, &str)]) -> HeaderMap {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(*name, value.parse().expect("a value"));
         }
         map.entry(HOST).or_insert("127.0.0.1:4321".parse().expect("a value"));
-        Guard::new(TOKEN, 4321, "db1").judge(&Method::GET, &uri.parse().expect("a path"), &map)
+        map
     }
 
     fn status(verdict: &Verdict) -> u16 {
@@ -180,9 +221,36 @@ mod tests {
 
     #[test]
     fn nothing_is_written_and_no_content_is_taken() {
-        let headers = HeaderMap::new();
-        let posted = Guard::new(TOKEN, 1, "").judge(&Method::POST, &Uri::from_static("/"), &headers);
+        let posted = guard(None).judge(&Method::POST, &Uri::from_static("/"), &said(&[BEARER]));
         assert_eq!(status(&posted), 405);
         assert_eq!(status(&judged("/", &[BEARER, ("content-length", "5")])), 413);
+    }
+
+    #[test]
+    fn a_form_comes_from_a_page_of_this_server_with_both_tokens() {
+        let guard = guard(Some("fedcba9876543210"));
+        let own = [BEARER, ("origin", "http://127.0.0.1:4321"), ("content-type", FORM), ("content-length", "5")];
+        let posted = |uri: &str, headers: &[(&'static str, &str)]| {
+            status(&guard.judge(&Method::POST, &uri.parse().expect("a path"), &said(headers)))
+        };
+        assert_eq!(posted("/start", &own), 200);
+        let without = |name: &str| own.into_iter().filter(|(key, _)| *key != name).collect::<Vec<_>>();
+        assert_eq!(posted("/start", &without("origin")), 403);
+        assert_eq!(posted("/start", &without("authorization")), 403);
+        assert_eq!(posted("/start?token=0123456789abcdef", &without("authorization")), 403);
+        assert_eq!(posted("/start", &without("content-type")), 415);
+        let with = |name: &'static str, value: &'static str| [without(name), vec![(name, value)]].concat();
+        for foreign in ["http://evil.example", "null", "http://127.0.0.1:80"] {
+            assert_eq!(posted("/start", &with("origin", foreign)), 403, "{foreign}");
+        }
+        for long in ["16385", "-1", "much", "99999999999999999999999"] {
+            assert_eq!(posted("/start", &with("content-length", long)), 413, "{long}");
+        }
+        assert_eq!(posted("/start", &with("transfer-encoding", "chunked")), 413);
+        assert_eq!(status(&guard.judge(&Method::PUT, &Uri::from_static("/"), &said(&own))), 405);
+        assert!(
+            guard.is_ours_by("fedcba9876543210") && !guard.is_ours_by("fedcba987654321") && !guard.is_ours_by(TOKEN)
+        );
+        assert!(!super::tests::guard(None).is_ours_by(""));
     }
 }

@@ -1,13 +1,16 @@
 //! Pages over HTTP: who may ask ([`guard`]), how much at once and for how long ([`server`]), and the frames of what goes on.
 //!
 //! What is shown is a [`Site`]'s, which is asked on threads that may block. Nothing is taken from who asks but a path and a
-//! query, and nothing is changed by it.
+//! query, and nothing is changed by it; a site that takes forms is told of those that its own pages sent.
 //!
 //! A stream of frames is made once for all who look at it, each second, and not at all while nobody does. Who does not keep up
 //! misses frames: the kernel's buffer and two frames are all that is kept for each.
 
 pub mod guard;
 pub mod server;
+
+/// The field of a form that holds the forms' token.
+pub const FORM_TOKEN: &str = "form_token";
 
 use std::collections::BTreeMap;
 
@@ -18,6 +21,8 @@ pub struct Ask {
     pub path: String,
     /// The query, decoded.
     pub query: BTreeMap<String, String>,
+    /// The fields of a form of ours that was sent.
+    pub form: Option<BTreeMap<String, String>>,
 }
 
 /// What is sent back.

@@ -1,12 +1,12 @@
 //! The server: connections with limits, replies with the headers that a page of ours needs, streams of frames.
 
-use super::guard::{Guard, POLICY, Verdict};
-use super::{Ask, LiveFrame, Reply, ServeError, Site};
+use super::guard::{FORM_BYTES, Guard, POLICY, Verdict};
+use super::{Ask, FORM_TOKEN, LiveFrame, Reply, ServeError, Site};
 use assay_measure::locked::locked;
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Query, Request, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
@@ -22,10 +22,13 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast, watch};
+use tokio::sync::{Semaphore, broadcast, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 
 /// Connections at a time: two for each of 200 viewers, and some.
 const CONNECTIONS: usize = 512;
@@ -54,28 +57,45 @@ const BREATH: Duration = Duration::from_millis(100);
 const FULL: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 24\r\n\r\ntoo many connections now";
 
+/// How a site is served.
+#[derive(Clone, Debug)]
+pub struct Serving {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Who may ask has it.
+    pub token: String,
+    /// Its threads give way to all others.
+    pub is_polite: bool,
+    /// What encrypts it; nothing does otherwise.
+    pub tls: Option<Arc<ServerConfig>>,
+    /// The token of forms, where they are taken.
+    pub forms: Option<String>,
+}
+
 /// A server on a thread of its own.
 #[derive(Debug)]
 pub struct Server {
     thread: JoinHandle<()>,
     stop: watch::Sender<bool>,
-    address: SocketAddr,
-    token: String,
+    url: String,
 }
 
 impl Server {
-    /// Listens at an address, and shows a site to who has the token. Threads of a `polite` one give way to all others.
+    /// Listens at an address, and shows a site to who has the token.
     ///
     /// # Errors
     /// The address cannot be had.
-    pub fn start(address: SocketAddr, token: String, is_polite: bool, site: Arc<dyn Site>) -> Result<Self, ServeError> {
+    pub fn start(serving: Serving, site: Arc<dyn Site>) -> Result<Self, ServeError> {
+        let Serving { address, token, is_polite, tls, forms } = serving;
         let cannot = |error: std::io::Error| ServeError::Unusable(format!("cannot listen on {address}: {error}"));
         let listener = StdListener::bind(address).map_err(cannot)?;
         listener.set_nonblocking(true).map_err(cannot)?;
         let bound = listener.local_addr().map_err(cannot)?;
         let (stop, stopped) = watch::channel(false);
         let own_name = rustix::system::uname().nodename().to_string_lossy().into_owned();
-        let guard = Guard::new(&token, bound.port(), &own_name);
+        let (scheme, is_encrypted) = if tls.is_some() { ("https", true) } else { ("http", false) };
+        let url = format!("{scheme}://{bound}/?token={token}");
+        let guard = Guard { token, port: bound.port(), own_name, is_encrypted, forms };
         let looks = Arc::new(Semaphore::new(MAKERS));
         let shared = Arc::new(Shared { site, guard, looks, streams: Mutex::default() });
         let give_way = move || {
@@ -93,18 +113,18 @@ impl Server {
             .map_err(cannot)?;
         let serve = move || {
             give_way();
-            runtime.block_on(accept(listener, shared, stopped));
+            runtime.block_on(accept(listener, tls.map(TlsAcceptor::from), shared, stopped));
             // A page that is still made is for nobody.
             runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new().name("serve".to_owned()).spawn(serve).map_err(cannot)?;
-        Ok(Self { thread, stop, address: bound, token })
+        Ok(Self { thread, stop, url })
     }
 
     /// Where it is, with the token.
     #[must_use]
-    pub fn url(&self) -> String {
-        format!("http://{}/?token={}", self.address, self.token)
+    pub fn url(&self) -> &str {
+        &self.url
     }
 
     /// Ends it: streams send their last frame, for a time that is bounded; whoever does not take it goes without.
@@ -122,7 +142,12 @@ struct Shared {
     streams: Mutex<HashMap<String, broadcast::Sender<Arc<str>>>>,
 }
 
-async fn accept(listener: StdListener, shared: Arc<Shared>, mut stopped: watch::Receiver<bool>) {
+async fn accept(
+    listener: StdListener,
+    tls: Option<TlsAcceptor>,
+    shared: Arc<Shared>,
+    mut stopped: watch::Receiver<bool>,
+) {
     let Ok(listener) = TcpListener::from_std(listener) else { return };
     let app = Router::new()
         .route("/run/{name}/events", get(events))
@@ -142,7 +167,14 @@ async fn accept(listener: StdListener, shared: Arc<Shared>, mut stopped: watch::
             _ = stopped.changed() => break,
         };
         match Arc::clone(&slots).try_acquire_owned() {
-            Ok(slot) => drop(tokio::spawn(connection(stream, app.clone(), stopped.clone(), slot))),
+            Ok(slot) => {
+                let (tls, app, stopped) = (tls.clone(), app.clone(), stopped.clone());
+                tokio::spawn(async move {
+                    connection(stream, tls, app, stopped).await;
+                    drop(slot);
+                });
+            }
+            Err(_) if tls.is_some() => {}
             Err(_) => drop(stream.try_write(FULL)),
         }
     }
@@ -156,9 +188,20 @@ async fn accept(listener: StdListener, shared: Arc<Shared>, mut stopped: watch::
     let _ = timeout(LAST_WORDS, slots.acquire_many(CONNECTIONS as u32)).await;
 }
 
-async fn connection(stream: TcpStream, app: Router, mut stopped: watch::Receiver<bool>, slot: OwnedSemaphorePermit) {
+async fn connection(stream: TcpStream, tls: Option<TlsAcceptor>, app: Router, stopped: watch::Receiver<bool>) {
     let _ = stream.set_nodelay(true);
     let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, UNREAD_MS);
+    match tls {
+        None => requests(stream, app, stopped).await,
+        Some(tls) => {
+            if let Ok(Ok(stream)) = timeout(HEAD, tls.accept(stream)).await {
+                requests(stream, app, stopped).await;
+            }
+        }
+    }
+}
+
+async fn requests(stream: impl AsyncRead + AsyncWrite + Unpin, app: Router, mut stopped: watch::Receiver<bool>) {
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_headers(HEAD_LINES).max_buf_size(HEAD_BYTES);
     let mut served = pin!(http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(app)));
@@ -169,7 +212,6 @@ async fn connection(stream: TcpStream, app: Router, mut stopped: watch::Receiver
             let _ = served.await;
         }
     }
-    drop(slot);
 }
 
 /// Lets in who may ask, and gives every reply the headers of ours.
@@ -189,7 +231,8 @@ async fn admit(State(shared): State<Arc<Shared>>, request: Request, next: Next) 
     for (name, value) in [
         ("content-security-policy", POLICY),
         ("x-content-type-options", "nosniff"),
-        ("referrer-policy", "no-referrer"),
+        // Without one a browser does not say which page a form is of.
+        ("referrer-policy", "same-origin"),
         ("cross-origin-resource-policy", "same-origin"),
         ("cross-origin-opener-policy", "same-origin"),
     ] {
@@ -225,9 +268,28 @@ async fn page(
 ) -> Response {
     // Names of runs and files are ours; one with other signs is written by its numbers and is not found.
     let path = request.uri().path().trim_start_matches('/').to_owned();
-    let ask = Ask { path, query };
+    let form = match *request.method() {
+        Method::POST => match form(request.into_body(), &shared.guard).await {
+            Ok(form) => Some(form),
+            Err(why) => return response_of(Reply::refused(403, why)),
+        },
+        _ => None,
+    };
+    let ask = Ask { path, query, form };
     let made = shared.made(move |site| site.reply(&ask)).await;
     response_of(made.unwrap_or_else(|| Reply::refused(500, "this page cannot be made: a bug in assay")))
+}
+
+/// The fields of a form of ours, without its token.
+async fn form(body: Body, guard: &Guard) -> Result<BTreeMap<String, String>, &'static str> {
+    let body =
+        timeout(HEAD, to_bytes(body, FORM_BYTES)).await.ok().and_then(Result::ok).ok_or("the form did not come")?;
+    // It is written as a query is.
+    let uri = str::from_utf8(&body).ok().and_then(|body| format!("/?{body}").parse().ok()).ok_or("this is no form")?;
+    let Query(mut fields): Query<BTreeMap<String, String>> =
+        Query::try_from_uri(&uri).map_err(|_| "this is no form")?;
+    let token = fields.remove(FORM_TOKEN).unwrap_or_default();
+    if guard.is_ours_by(&token) { Ok(fields) } else { Err("this form is not of a page of this server: load it again") }
 }
 
 async fn events(State(shared): State<Arc<Shared>>, Path(run): Path<String>) -> Response {

@@ -139,6 +139,20 @@ pub struct Answer {
     pub screen: Screen,
 }
 
+/// Which run it is: its id and label, what it did, and where.
+pub(crate) fn title(record: &Record) -> String {
+    let run = &record.run;
+    let label = run.label.as_ref();
+    let label = label.map_or_else(String::new, |label| format!(" \"{label}\""));
+    // A run of the same workload is another thing.
+    let is_told = kinds::stands_above_runs(record) && record.kind != run.workload;
+    let kind = if is_told { format!(" {}", record.kind) } else { String::new() };
+    // A probe has no engine of its own: what tells one from another is where it measured.
+    let place = if run.engine == "probe" { place(record) } else { &run.engine };
+    let on = if place.is_empty() { String::new() } else { format!(" on {place}") };
+    format!("{}{label}: {}{kind}{on}", run.id, run.workload)
+}
+
 /// The answer of a run, or of repeats of one run: then a figure is the median with its range.
 ///
 /// Nothing for no record.

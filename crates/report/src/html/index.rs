@@ -1,7 +1,7 @@
 //! The index of many runs: a row each with its answer in few words, and the way to its page.
 
 use super::from_sections::{Block, Shown};
-use super::page::Page;
+use super::page::{Control, Page};
 use super::script::Assets;
 use super::spark;
 use super::table::{Cell, Table};
@@ -72,6 +72,20 @@ impl Listed {
 /// The page of these runs, oldest first; `comparisons` are pages beside them, by link and name.
 #[must_use]
 pub fn index(title: &str, runs: &[Listed], comparisons: &[(String, String)], assets: &Assets) -> String {
+    // Nothing is plotted here, so there is no script to embed.
+    page(title, runs, comparisons).render(assets)
+}
+
+/// The page as a server sends it, which offers what a file cannot: comparisons, courses, and where it is allowed, runs.
+#[must_use]
+pub fn served_index(title: &str, runs: &[Listed], control: Option<Control>) -> String {
+    let choice =
+        |run: &Listed| Some((run.page.clone()?, format!("{} {} {} {}", run.started, run.label, run.place, run.figure)));
+    let choices = runs.iter().rev().filter_map(choice).collect();
+    Page { choices, control, ..page(title, runs, &[]) }.render(&Assets::Served)
+}
+
+fn page(title: &str, runs: &[Listed], comparisons: &[(String, String)]) -> Page {
     let columns =
         ["Started (UTC)", "Main figure", "Course", "p99", "Steady", "Trust", "Kind", "Label", "Place", "Verdict"];
     let rows = runs.iter().enumerate().rev();
@@ -84,18 +98,13 @@ pub fn index(title: &str, runs: &[Listed], comparisons: &[(String, String)], ass
         let table = Table::new("Pages beside the runs", &["Page"]).with(rows, "");
         sections.push(section("comparisons", "Comparisons and trends", table));
     }
-    let choice =
-        |run: &Listed| Some((run.page.clone()?, format!("{} {} {} {}", run.started, run.label, run.place, run.figure)));
-    let page = Page {
-        choices: if *assets == Assets::Served { runs.iter().rev().filter_map(choice).collect() } else { Vec::new() },
+    Page {
         title: title.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         sections,
         can_be_searched: true,
         ..Page::default()
-    };
-    // Nothing is plotted here, so there is no script to embed.
-    page.render(assets)
+    }
 }
 
 fn section(id: &str, title: &str, table: Table) -> Shown {

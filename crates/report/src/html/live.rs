@@ -1,18 +1,22 @@
-//! The page of a run that goes on: that of its record so far, and above it six figures that are new each second.
+//! A run that goes on: six figures that are new each second, above its page and on a terminal.
 
 use super::script::Assets;
 use super::tile::tile;
-use crate::answer::Context;
+use crate::answer::{Context, Page, title};
 use crate::kinds;
+use assay_measure::config::duration_ns;
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Metric, Record};
+use assay_measure::units::shorten;
 use serde::Serialize;
 
 /// A figure above the page.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LiveTile {
-    /// What it is, and of which time.
+    /// What it is.
     pub name: String,
+    /// Of which time: [`RECENT`], [`WHOLE`] or other words; empty where the name says all.
+    pub of: &'static str,
     /// For people.
     pub value: String,
     /// Its unit; empty for words and what is not known.
@@ -25,9 +29,16 @@ pub struct LiveTile {
     pub figure: Option<Figure>,
 }
 
-/// One second of a run: what stands above its page.
+/// A figure of the last seconds.
+pub const RECENT: &str = "last 10 s";
+/// The same of all of the measured window.
+pub const WHOLE: &str = "whole";
+
+/// One second of a run: what stands above its page, and what a terminal shows of it.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Live {
+    /// Which run it is.
+    pub title: String,
     /// Whether the run has ended and its record is kept.
     #[serde(rename = "final")]
     pub is_final: bool,
@@ -40,6 +51,14 @@ pub struct Live {
     pub page: Option<String>,
 }
 
+/// Columns that the lines of a terminal need: a name and two figures.
+pub const COLUMNS_LEAST: usize = NAME + 2 * FIGURE;
+const NAME: usize = 30;
+const FIGURE: usize = 17;
+/// How the value of a figure begins that is not known.
+const NA: &str = "n/a (";
+/// Of the title of a sentence.
+const TITLE: usize = 17;
 /// Why nothing is known of the last seconds.
 const ENDED: &str = "the run has ended";
 
@@ -49,7 +68,7 @@ impl Live {
     pub fn of(whole: &Record, recent: Option<&Record>) -> Self {
         let limit = recent.map(|recent| kinds::of(recent).headline(recent).limit);
         let limit = limit.map_or_else(
-            || format!("n/a ({ENDED})"),
+            || format!("{NA}{ENDED})"),
             |limit| if limit.what.is_empty() { limit.evidence } else { limit.what },
         );
         let asked = whole.plan.settings.iter().find(|line| line.name == "RATE" && line.value != "0");
@@ -59,12 +78,8 @@ impl Live {
             let value = recent.map_or(Figure::na(ENDED), |recent| {
                 find(&recent.metrics, key).map_or(Figure::na("absent"), |metric| metric.value.clone())
             });
-            tiles.push(shown(&Metric { value, ..metric.clone() }, "last 10 s"));
-            tiles.push(LiveTile {
-                key: metric.full_key(),
-                figure: Some(metric.value.clone()),
-                ..shown(metric, "whole")
-            });
+            tiles.push(shown(&Metric { value, ..metric.clone() }, RECENT));
+            tiles.push(LiveTile { key: metric.full_key(), figure: Some(metric.value.clone()), ..shown(metric, WHOLE) });
         };
         both("ops_per_s");
         let operation = whole.driver.ops.iter().max_by_key(|row| row.count);
@@ -73,9 +88,15 @@ impl Live {
             let metric = whole.metrics.iter().find(|metric| Some(&metric.name) == name.as_ref());
             metric.iter().for_each(|metric| both(&metric.key));
         }
-        let words = |name: &str, value: String| LiveTile { name: name.to_owned(), value, ..LiveTile::default() };
-        tiles.extend(asked.map(|line| words("Operations asked for, 1/s", line.value.clone())));
-        tiles.push(words("Limited by, last 10 s", limit));
+        let words = |name: &str, of, value: String, unit: &str| LiveTile {
+            name: name.to_owned(),
+            of,
+            value,
+            unit: unit.to_owned(),
+            ..LiveTile::default()
+        };
+        tiles.extend(asked.map(|line| words("Operations asked for", "", line.value.clone(), "1/s")));
+        tiles.push(words("Limited by", RECENT, limit, ""));
         let errors = Figure::Count(whole.driver.errors_whole_run_count);
         let plain = |name: &str, unit: &str, value| Metric {
             name: name.to_owned(),
@@ -85,17 +106,57 @@ impl Live {
         };
         tiles.push(shown(&plain("Errors", "operations", errors), "whole run"));
         let cpu = recent.map_or(Figure::na(ENDED), |recent| recent.driver.thread_cpu_pct.clone());
-        tiles.push(shown(&plain("Driver CPU, of its threads", "%", cpu), "last 10 s"));
+        tiles.push(shown(&plain("Driver CPU, of its threads", "%", cpu), RECENT));
         let now = whole.run.verdict_reasons.first().unwrap_or(&whole.run.verdict);
         let is_final = recent.is_none();
-        let now = if is_final { format!("the run has ended: {}", whole.run.verdict) } else { now.clone() };
-        Self { is_final, now, tiles, page: None }
+        let now = match planned_s(whole) {
+            _ if is_final => format!("the run has ended: {}", whole.run.verdict),
+            Some(planned_s) => format!("{now} of {planned_s}"),
+            None => now.clone(),
+        };
+        Self { title: title(whole), is_final, now, tiles, page: None }
+    }
+
+    /// The figures in lines of so many columns, at least [`COLUMNS_LEAST`]: those of two times side by side, then sentences.
+    #[must_use]
+    pub fn lines(&self, columns: usize) -> Vec<String> {
+        let mut page = Page::new(columns.max(COLUMNS_LEAST));
+        let row = |name: &str, recent: &str, whole: &str| format!("{name:<NAME$}{recent:>FIGURE$}{whole:>FIGURE$}");
+        page.line(&row("", RECENT, WHOLE));
+        let is_figure = |tile: &&LiveTile| !tile.unit.is_empty() || tile.value.starts_with(NA);
+        let (figures, sentences): (Vec<_>, Vec<_>) = self.tiles.iter().partition(is_figure);
+        let mut rows: Vec<(&str, [String; 2])> = Vec::new();
+        for tile in figures {
+            let at = rows.iter().position(|(name, _)| *name == tile.name).unwrap_or(rows.len());
+            if at == rows.len() {
+                rows.push((tile.name.as_str(), Default::default()));
+            }
+            let is_known = !tile.unit.is_empty();
+            let text = if is_known { format!("{} {}", tile.value, tile.unit) } else { "n/a".to_owned() };
+            rows[at].1[usize::from(tile.of != RECENT)] = text;
+        }
+        for (name, [recent, whole]) in rows {
+            page.line(&row(&shorten(name, NAME - 1), &recent, &whole));
+        }
+        for tile in sentences {
+            page.item(&shorten(&tile.name, TITLE), &tile.value);
+        }
+        page.lines().to_vec()
     }
 }
 
-fn shown(metric: &Metric, of: &str) -> LiveTile {
+/// Seconds from the start to the planned end of a run that ends by time alone.
+fn planned_s(record: &Record) -> Option<f64> {
+    let setting = |name: &str| record.plan.settings.iter().find(|line| line.name == name);
+    let ns = |name: &str| setting(name).and_then(|line| duration_ns(name, &line.value).ok());
+    let is_open = setting("UNTIL").is_some_and(|line| line.origin != "default")
+        || setting("WORK_LOOP").is_some_and(|line| line.value != "0");
+    if is_open { None } else { Some((ns("WARMUP")? + ns("RUN_TIME")?) as f64 / 1e9) }
+}
+
+fn shown(metric: &Metric, of: &'static str) -> LiveTile {
     let tile = tile(metric);
-    LiveTile { name: format!("{}, {of}", tile.name), value: tile.value, unit: tile.unit, ..LiveTile::default() }
+    LiveTile { name: tile.name, of, value: tile.value, unit: tile.unit, ..LiveTile::default() }
 }
 
 /// The page of a run that goes on.
@@ -104,4 +165,38 @@ pub fn live(whole: &Record, recent: &Record, context: &Context) -> String {
     let mut page = super::page_of(whole, context);
     page.live = Some(Live::of(whole, Some(recent)));
     page.render(&Assets::Served)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_two_times_stand_side_by_side_and_sentences_below() {
+        let tile = |name: &str, of, value: &str, unit: &str| LiveTile {
+            name: name.to_owned(),
+            of,
+            value: value.to_owned(),
+            unit: unit.to_owned(),
+            ..LiveTile::default()
+        };
+        let tiles = vec![
+            tile("Operations", RECENT, "1,234", "1/s"),
+            tile("Operations", WHOLE, "1,300", "1/s"),
+            tile("response p99", RECENT, "n/a (too few)", ""),
+            tile("response p99", WHOLE, "12.5", "ms"),
+            tile("Limited by", RECENT, &"the latency of single reads ".repeat(4), ""),
+            tile("Errors", "whole run", "0", "operations"),
+        ];
+        let lines = Live { tiles, ..Live::default() }.lines(80);
+        let shown = [
+            "                                      last 10 s            whole",
+            "Operations                            1,234 1/s        1,300 1/s",
+            "response p99                                n/a          12.5 ms",
+            "Errors                                              0 operations",
+            "Limited by        the latency of single reads the latency of single reads the",
+            "                  latency of single reads the latency of single reads",
+        ];
+        assert_eq!(lines, shown);
+    }
 }

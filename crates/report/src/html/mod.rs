@@ -23,8 +23,9 @@ mod trend;
 
 pub use comparison::comparison;
 pub use cost::cost;
-pub use index::{Listed, index};
-pub use live::{Live, LiveTile, live};
+pub use index::{Listed, index, served_index};
+pub use live::{COLUMNS_LEAST, Live, LiveTile, RECENT, WHOLE, live};
+pub use page::Control;
 pub use repeats::repeats;
 pub use script::{Assets, BEHAVIOUR, SHARED, behaviour, script};
 pub use trend::trend;

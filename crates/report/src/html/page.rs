@@ -50,6 +50,27 @@ pub(crate) struct Page {
     pub(crate) live: Option<Live>,
     /// Runs of which a served page offers to compare two, by path and name.
     pub(crate) choices: Vec<(String, String)>,
+    /// What who may start runs is offered.
+    pub(crate) control: Option<Control>,
+}
+
+/// What a page over runs offers who may start some.
+#[derive(Clone, Debug, Default)]
+pub struct Control {
+    /// The field of its forms that holds their token.
+    pub field: &'static str,
+    /// That token.
+    pub token: String,
+    /// Tests that may be started; whether it is the one that was chosen.
+    pub tests: Vec<(&'static str, bool)>,
+    /// What was typed.
+    pub settings: String,
+    /// What was typed.
+    pub label: String,
+    /// The run that goes on, by the name of its directory.
+    pub running: Option<String>,
+    /// What went wrong with the last form or run.
+    pub said: String,
 }
 
 /// A chart ready for the page, or why there is none.
@@ -84,18 +105,9 @@ struct Shell<'a> {
 impl Page {
     /// The page of a record with its verdict and headline, without its tables.
     pub(crate) fn of(record: &Record, context: &Context, charts: Vec<View>) -> Self {
-        let run = &record.run;
-        let label = run.label.as_ref();
-        let label = label.map_or_else(String::new, |label| format!(" \"{label}\""));
-        // A run of the same workload is another thing.
-        let is_told = crate::kinds::stands_above_runs(record) && record.kind != run.workload;
-        let kind = if is_told { format!(" {}", record.kind) } else { String::new() };
-        // A probe has no engine of its own: what tells one from another is where it measured.
-        let place = if run.engine == "probe" { answer::place(record) } else { &run.engine };
-        let on = if place.is_empty() { String::new() } else { format!(" on {place}") };
         Self {
-            title: format!("{}{label}: {}{kind}{on}", run.id, run.workload),
-            version: run.version.clone(),
+            title: answer::title(record),
+            version: record.run.version.clone(),
             facts: super::facts::facts(record),
             tiles: tiles(record),
             charts,

@@ -26,14 +26,17 @@ pub(super) fn page(dir: &Path, entries: &[Entry], output: Option<&Path>) -> Stri
     index(&title(dir), &runs, &beside(dir, output, &link), &assets)
 }
 
-/// The page as a server shows it, which has pages of all runs.
-pub(crate) fn served(dir: &Path, entries: &[Entry]) -> String {
-    let page = |run: &Entry| format!("/run/{}", escaped(&run.name));
-    let runs: Vec<Listed> = entries.iter().map(|run| listed(dir, run, Some(page(run)))).collect();
-    index(&title(dir), &runs, &[], &Assets::Served)
+/// What a server lists, which has pages of all runs, with their tags.
+pub(crate) fn served(dir: &Path, entries: &[Entry]) -> Vec<Listed> {
+    let run = |run: &Entry| {
+        let words = std::iter::once(&run.label).chain(&run.tags).filter(|word| !word.is_empty());
+        let label = words.cloned().collect::<Vec<_>>().join(", ");
+        Listed { label, ..listed(dir, run, Some(format!("/run/{}", escaped(&run.name)))) }
+    };
+    entries.iter().map(run).collect()
 }
 
-fn title(dir: &Path) -> String {
+pub(crate) fn title(dir: &Path) -> String {
     match dir.file_name().and_then(|name| name.to_str()) {
         Some(name) => format!("Runs in {name}"),
         None => "Runs".to_owned(),

@@ -2,6 +2,7 @@
 
 mod axes;
 
+use super::shown::Shown;
 use crate::affinity::Confined;
 use crate::cli::SweepArgs;
 use crate::cli::format::is_json;
@@ -62,6 +63,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
         data,
         worst: Code::Good,
         step_s: 0.0,
+        shown: Shown::default(),
     };
     // Every step is planned before the first byte is written, automatic ones as far as they are known.
     let plan = running.plan_all()?;
@@ -73,6 +75,7 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
     if args.dry_run {
         return dry_run(&running, &configured, &plan, prepare.as_ref().map(|load| load.plan.as_slice()));
     }
+    running.shown = Shown::ready(&args.live, &running.place)?;
     signals::watch()?;
     // Refused now rather than measured on a server that was started with the first value.
     let of_server = configured.target.server_params();
@@ -138,6 +141,7 @@ struct Running<'a> {
     worst: Code,
     /// How long a step takes, s: as planned, then as measured.
     step_s: f64,
+    shown: Shown,
 }
 
 impl Running<'_> {
@@ -204,9 +208,11 @@ impl Running<'_> {
         }
         let record = self.record(self.stop.requested());
         let written = record::write(&dir, &record);
+        self.shown.give_way();
         answer::product(&record, self.args.format, dir.path())?;
         written?;
         ui::say(&format!("sweep: {}", dir.path().display()));
+        self.shown.end();
         Ok(if self.stop.requested() { Code::Interrupted } else { self.worst })
     }
 
@@ -220,8 +226,10 @@ impl Running<'_> {
     fn step(&mut self, dir: &RunDir, held: &Held, sessions: u64, repeats: u64) -> Result<bool, Failure> {
         let number = self.swept.steps().len() as u64 + 1;
         let begun = Instant::now();
-        ui::say(&format!("step {number} of {}: {}", self.ahead(number, repeats > 0), held.text(sessions)));
+        let which = format!("step {number} of {}: {}", self.ahead(number, repeats > 0), held.text(sessions));
+        ui::say(&which);
         let directory = held.directory(number, sessions);
+        self.shown.goes_on(&dir.path().join(&directory), &which)?;
         let place = StepPlace {
             step: number,
             directory: directory.display().to_string(),
