@@ -9,6 +9,7 @@ use assay_control::fleet::clock::mono_ns;
 use assay_control::fleet::worker::{Begin, Order, Said, line};
 use assay_measure::clock::{Clock, Ns};
 use assay_measure::locked::locked;
+use assay_measure::snapshot::RunData;
 use assay_run::plan::Plan;
 use assay_run::stop::Stop;
 use serde::Serialize;

@@ -96,7 +96,8 @@ pub(super) fn one_end(command: &ProbeCommand, stop: &Stop, ready: &dyn Fn()) -> 
         return Ok(None);
     }
     let labels = labels(probe, args, &request, rundir::new_id(), jiff::Timestamp::now().to_string());
-    measured(args, &*(probe.aim)(&request)?, &labels, time, stop).map(Some)
+    // It leaves no directory.
+    measured((args, Path::new("")), &*(probe.aim)(&request)?, &labels, time, stop).map(Some)
 }
 
 /// The record of one measurement.

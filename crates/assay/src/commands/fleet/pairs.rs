@@ -134,7 +134,7 @@ pub(super) fn part(command: &[String]) -> Result<Code, Failure> {
     parsed.args.words.push(format!("secret-file=/proc/self/fd/{}", held.as_raw_fd()));
     let stop = Stop::of_process();
     let part = fleet_part::get().ok_or_else(|| Failure::new(Code::Bug, "no part of a fleet"))?;
-    if let Some(record) = probe::one_end(&parsed, &stop, &|| part.say(&Said::Ready))? {
+    if let Some(record) = probe::one_end(&parsed, &stop, &|| part.say(&Said::Ready(None)))? {
         part.measured(&record);
     }
     Ok(Code::Good)

@@ -217,7 +217,8 @@ impl Table<'_> {
         let Some(part) = end.parts.iter().find(|part| part.name == "data") else {
             return Ok(Err(end.reason));
         };
-        let bytes = self.kept.part(place, part).await?;
+        let bytes = self.kept.part(place, part, None).await?;
+        part.refuse_damaged(&bytes)?;
         Ok(Ok(Box::new(serde_json::from_slice(&bytes).map_err(unreadable)?)))
     }
 }
