@@ -37,14 +37,10 @@ for name in up "${hosts[@]}"; do
     ip -n "$net$name" link set eth0 up
     number=$((number + 1))
 done
-# on HOST COMMAND...: there.
-on() {
-    local name=$1
-    shift
-    ip netns exec "$net$name" "$@"
-}
+# What runs on the controller's host; as a program in the background, it is the process that is ended.
+controller=(ip netns exec "${net}up")
 
-on up "$ASSAY" fleet up --listen 10.78.0.1:4222 >up.txt 2>up-err.txt &
+"${controller[@]}" "$ASSAY" fleet up --listen 10.78.0.1:4222 >up.txt 2>up-err.txt &
 started+=($!)
 wait_for 30 test -s assay-fleet/agent.url
 for name in "${hosts[@]}"; do
@@ -57,14 +53,14 @@ done
 
 fleet=("$ASSAY" fleet run --hosts 3 --max-skew 10s)
 what=(run -s 2 --sessions 6 --warmup 0.5 "${SMALL[@]}" --set CACHE_MB=4)
-expect 0 on up "${fleet[@]}" -o three -- "${what[@]}" --time 3
+expect 0 "${controller[@]}" "${fleet[@]}" -o three -- "${what[@]}" --time 3
 has three/report.txt "3 of 3 hosts"
 [ "$(json three/record.json parts.fleet.measured_count)" = 3 ] || fail "not all hosts are in the record"
 for name in "${hosts[@]}"; do
     [ -e "$name/assay-data/control.assay" ] || fail "$name has no data of its own"
 done
 
-on up "${fleet[@]}" --lost-after 3s -o two -- "${what[@]}" --time 12 >out.txt 2>err.txt &
+"${controller[@]}" "${fleet[@]}" --lost-after 3s -o two -- "${what[@]}" --time 12 >out.txt 2>err.txt &
 pid=$!
 started+=("$pid")
 wait_for 60 eval 'grep -lq "\"mark\":\"begin\"" b/assay-runs/*/series.jsonl && [ "$(ls -d b/assay-runs/*-slob-* | wc -l)" = 2 ]'
@@ -81,4 +77,4 @@ has out.txt "partial: 2 of 3 hosts (b: nothing heard for"
 wait_for 90 test -s "$last/record.json"
 ip -n "${net}b" link set eth0 up
 wait_for 90 eval '[ "$(grep -c "is kept for the controller" b/agent.txt)" = 2 ]'
-expect 0 on up "${fleet[@]}" --wait 60s -o again -- "${what[@]}" --time 1
+expect 0 "${controller[@]}" "${fleet[@]}" --wait 60s -o again -- "${what[@]}" --time 1

@@ -5,8 +5,8 @@ use crate::exit::{Code, Failure};
 use crate::live::Course;
 use crate::rundir::{self, RECORD};
 use crate::{stored, ui};
-use assay_control::push::{Push, PushError, Pushed, Receiver, Samples};
-use assay_report::formats::series;
+use assay_control::push::{Push, PushError, Pushed, Receiver, Sample, Samples};
+use assay_report::formats::{Series, series};
 use assay_run::bounded;
 use std::path::Path;
 use std::time::SystemTime;
@@ -25,8 +25,8 @@ pub(crate) fn start(args: &PushArgs, run: &str, place: &Path) -> Result<Option<P
     let receiver = Receiver::new(url, authorization)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let labels = vec![("run".to_owned(), run.to_owned())];
-    let begun = ("assay_run_begun_timestamp_seconds".to_owned(), labels, now.as_secs_f64());
-    let first = Samples { at_ms: now.as_millis() as i64, series: vec![begun] };
+    let begun = Sample { name: "assay_run_begun_timestamp_seconds".to_owned(), labels, value: now.as_secs_f64() };
+    let first = Samples { at_ms: now.as_millis() as i64, all: vec![begun] };
     let (live, place) = (Course::of(place), place.to_path_buf());
     let samples = move || {
         let kept = place.join(RECORD);
@@ -51,6 +51,6 @@ fn of(record: &assay_measure::record::Record) -> Option<Samples> {
     let owned = |labels: Vec<(&'static str, String)>| {
         labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     };
-    let series = all.into_iter().map(|one| (one.name, owned(one.labels), one.value)).collect();
-    Some(Samples { at_ms: (at_s * 1e3) as i64, series })
+    let sample = |one: Series| Sample { name: one.name, labels: owned(one.labels), value: one.value };
+    Some(Samples { at_ms: (at_s * 1e3) as i64, all: all.into_iter().map(sample).collect() })
 }

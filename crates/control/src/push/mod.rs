@@ -22,13 +22,24 @@ const DEADLINE: Duration = Duration::from_secs(5);
 /// Bytes of an answer that are shown.
 const SHOWN: usize = 300;
 
+/// A value.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    /// The whole name.
+    pub name: String,
+    /// Names and values of its labels; none is empty.
+    pub labels: Vec<(String, String)>,
+    /// The value.
+    pub value: f64,
+}
+
 /// Values of one instant.
 #[derive(Clone, Debug, Default)]
 pub struct Samples {
     /// The instant, ms since 1970.
     pub at_ms: i64,
-    /// Name, labels and value of each; no label is empty.
-    pub series: Vec<(String, Vec<(String, String)>, f64)>,
+    /// The values, each of a series of its own.
+    pub all: Vec<Sample>,
 }
 
 /// Where the samples come from, and where what happened is told.
@@ -213,7 +224,7 @@ mod tests {
     }
 
     fn samples() -> Samples {
-        Samples { at_ms: 1, series: vec![("up".to_owned(), Vec::new(), 1.0)] }
+        Samples { at_ms: 1, all: vec![Sample { name: "up".to_owned(), value: 1.0, ..Sample::default() }] }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The body of a request of remote write 1.0 (<https://prometheus.io/docs/specs/prw/remote_write_spec/>): a `WriteRequest` of
 //! protocol buffers, compressed by Snappy's block format.
 
-use super::Samples;
+use super::{Sample, Samples};
 
 /// Wire types of protocol buffers.
 const VARINT: u64 = 0;
@@ -28,8 +28,8 @@ fn bytes(out: &mut Vec<u8>, field: u64, content: &[u8]) {
 
 /// `TimeSeries { repeated Label labels = 1; repeated Sample samples = 2; }`, with `Label { string name = 1; string value = 2; }` and
 /// `Sample { double value = 1; int64 timestamp = 2; }`. Labels are sorted by name.
-fn time_series(name: &str, labels: &[(String, String)], value: f64, at_ms: i64) -> Vec<u8> {
-    let mut all = vec![("__name__", name)];
+fn time_series(Sample { name, labels, value: number }: &Sample, at_ms: i64) -> Vec<u8> {
+    let mut all = vec![("__name__", name.as_str())];
     all.extend(labels.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     all.sort_unstable();
     let mut out = Vec::new();
@@ -41,7 +41,7 @@ fn time_series(name: &str, labels: &[(String, String)], value: f64, at_ms: i64) 
     }
     let mut sample = Vec::new();
     key(&mut sample, 1, FIXED_64);
-    sample.extend_from_slice(&value.to_le_bytes());
+    sample.extend_from_slice(&number.to_le_bytes());
     key(&mut sample, 2, VARINT);
     varint(&mut sample, at_ms as u64);
     bytes(&mut out, 2, &sample);
@@ -51,8 +51,8 @@ fn time_series(name: &str, labels: &[(String, String)], value: f64, at_ms: i64) 
 /// The body: `WriteRequest { repeated TimeSeries timeseries = 1; }`.
 pub(super) fn body(samples: &Samples) -> Result<Vec<u8>, snap::Error> {
     let mut request = Vec::new();
-    for (name, labels, value) in &samples.series {
-        bytes(&mut request, 1, &time_series(name, labels, *value, samples.at_ms));
+    for sample in &samples.all {
+        bytes(&mut request, 1, &time_series(sample, samples.at_ms));
     }
     snap::raw::Encoder::new().compress_vec(&request)
 }
@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn a_sample_is_what_the_specification_says() {
         let labels = vec![("run".to_owned(), "r".to_owned()), ("Z".to_owned(), "z".to_owned())];
-        let samples = Samples { at_ms: 300, series: vec![("up".to_owned(), labels, 1.0)] };
+        let samples = Samples { at_ms: 300, all: vec![Sample { name: "up".to_owned(), labels, value: 1.0 }] };
         let body = body(&samples).expect("small");
         let plain = snap::raw::Decoder::new().decompress_vec(&body).expect("Snappy");
         let mut expected = vec![0x0a, 46];
