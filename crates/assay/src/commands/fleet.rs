@@ -330,7 +330,7 @@ fn asked(command: &[String]) -> Result<Asked, Failure> {
         }
         _ => {
             return Err(Failure::usage(format!(
-                "`{}` cannot run on a fleet; run, orders run, io and sync can, whose readings are counts and buckets that add up over \
+                "`{}` cannot run on a fleet; run, orders run, io, sync and redo can, whose readings are counts and buckets that add up over \
                  hosts",
                 command.first().map_or("", String::as_str)
             )));

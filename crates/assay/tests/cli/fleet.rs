@@ -2,6 +2,7 @@
 
 use crate::common::{Place, Ran, SMALL, Started, json, program, skipped, until, with};
 use crate::pg_server::Server;
+use crate::redo::Standby;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
@@ -376,6 +377,16 @@ fn a_probe_on_all_hosts_is_one_test_of_all_their_clones() {
     };
     assert_eq!(writes(&record), own.iter().map(writes).sum::<u64>());
     assert_eq!((&record["kind"], rows(&record).len()), (&Value::from("sync"), 2));
+
+    let standby = Standby::new(&fleet.place, &[]);
+    let port = standby.port.to_string();
+    let redo = ["--", "redo", "127.0.0.1", "--port", &port, "--length", "8k", "--time", "2s"];
+    fleet.run(&["--hosts", "2", "-o", "redo"], &redo).code(0);
+    let (record, own) = (fleet.place.record("redo"), self::own(&fleet.place.record("redo")));
+    let messages = |record: &Value| count(&record["parts"]["redo"]["messages_count"]);
+    assert_eq!(messages(&record), own.iter().map(messages).sum::<u64>());
+    assert_eq!(count(&record["parts"]["redo"]["connections_count"]), 2);
+    assert!(record["integrity"].as_array().expect("identities").iter().all(|one| one["ok"] != false));
 }
 
 #[test]

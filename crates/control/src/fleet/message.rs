@@ -2,7 +2,6 @@
 
 use super::FleetError;
 use super::clock::Offset;
-use super::worker::Begin;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -91,6 +90,15 @@ pub enum Request {
         /// Why.
         reason: String,
     },
+}
+
+/// A start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Begin {
+    /// By `CLOCK_MONOTONIC` of the host, ns.
+    pub at_ns: u64,
+    /// Whether this host reads what its server counts for the run; another one does where it does not.
+    pub reads_server: bool,
 }
 
 /// To a [`Request`].

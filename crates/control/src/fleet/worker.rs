@@ -1,6 +1,6 @@
 //! The pipe between an agent and the process that runs its part: a line of JSON for each word.
 
-use super::message::Tick;
+use super::message::{Begin, Tick};
 use assay_measure::snapshot::Snapshot;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -29,15 +29,6 @@ pub enum Order {
     Start(Begin),
     /// End now, save and say what was measured.
     Stop,
-}
-
-/// A start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Begin {
-    /// By `CLOCK_MONOTONIC` of the host, ns.
-    pub at_ns: u64,
-    /// Whether this host reads what its server counts for the run; another one does where it does not.
-    pub reads_server: bool,
 }
 
 /// A word as its line.

@@ -15,6 +15,7 @@ use assay_measure::units::{parse_duration_ns, size};
 use assay_run::dataset::lines::{measuring, text};
 use assay_run::engine::{EngineError, Line};
 use assay_run::probe::Request;
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ const SLOW_LOG_BYTES_PER_S: u64 = 4 << 20;
 const STANDBYS_MAX: usize = 16;
 
 /// When the primary writes its own log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Local {
     #[default]
     None,
@@ -40,7 +41,7 @@ pub(super) enum Local {
 const LOCALS: [(&str, Local); 3] = [("none", Local::None), ("serial", Local::Serial), ("parallel", Local::Parallel)];
 
 /// One standby: its name and where it is.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Standby {
     pub(super) name: String,
     pub(super) host: String,
@@ -48,7 +49,7 @@ pub(super) struct Standby {
 }
 
 /// Everything asked for.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Ask {
     pub(super) standbys: Vec<Standby>,
     pub(super) is_async: bool,
@@ -85,6 +86,7 @@ pub(super) struct Ask {
     pub(super) timeout: Duration,
     /// Whether the time-out was given.
     pub(super) has_timeout: bool,
+    #[serde(skip)]
     pub(super) secret: Option<Secret>,
 }
 

@@ -3,6 +3,7 @@
 use super::alone::{Alone, Work};
 use super::ask::{Ask, Local, Standby};
 use super::crowd::Crowd;
+use super::hosts;
 use super::link::Link;
 use super::log::{Log, Shape, Slowed};
 use super::payload::Pool;
@@ -25,6 +26,10 @@ use std::time::Duration;
 impl Measured for Readings {
     fn was_stopped(&self) -> bool {
         self.is_stopped
+    }
+
+    fn data(&self, labels: &RunData) -> Option<RunData> {
+        Some(hosts::data(labels, self))
     }
 
     fn record(&self, labels: &RunData) -> Option<Record> {
@@ -59,6 +64,8 @@ impl Aimed for Aim {
         }
         let log = local_log(ask, stop)?;
         let scribe = Scribe::new(ask.local, log, &pool, &clock)?;
+        steps.ready();
+        steps.begin();
         let mut sampler = Sampler::new(assay_block::disks_under(std::slice::from_ref(&ask.local_file)));
         let mut readings = Readings {
             host: (sampler.sample(), HostReading::default()),

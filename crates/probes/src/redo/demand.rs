@@ -3,12 +3,13 @@
 use super::options as o;
 use assay_run::engine::EngineError;
 use assay_run::probe::{ProbeOption, Request};
+use serde::{Deserialize, Serialize};
 
 /// Bytes that commits share in a message: what a log writer hands over at once.
 const GROUP_BYTES: u64 = 1 << 20;
 
 /// Commits that come by schedule and share messages.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Commits {
     /// Commits in a second.
     pub(super) rate: f64,
@@ -34,7 +35,7 @@ impl Commits {
 }
 
 /// Redo of a database in a second, as AWR has it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Workload {
     pub(super) bytes_per_s: u64,
     pub(super) writes_per_s: u64,

@@ -9,6 +9,7 @@ mod ask;
 mod client;
 mod crowd;
 mod demand;
+mod hosts;
 mod link;
 mod log;
 mod options;
@@ -43,6 +44,7 @@ pub const SPEC: ProbeSpec = ProbeSpec {
         ("p99", &["redo_transport_us_p99"]),
     ],
     options: &[options::OPTIONS],
+    over_hosts: Some(hosts::record),
     takes: Takes::Peer(|request| Ok(Box::new(server::Server::of(request)?))),
     ..ProbeSpec::new("redo", &record::KIND, |request| Ok(Box::new(client::Aim(Ask::of(request)?))))
 };

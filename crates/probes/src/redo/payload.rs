@@ -4,6 +4,7 @@ use super::options::CONTENT;
 use assay_measure::prng::SplitMix64;
 use assay_run::bounded;
 use assay_run::engine::EngineError;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ const STEP_BYTES: usize = 4099;
 const MIX_BYTES: usize = 2048;
 
 /// What payloads consist of.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) enum Content {
     #[default]
     Random,

@@ -1,10 +1,11 @@
 //! Commit rules: for which standbys a commit waits.
 
 use assay_run::engine::EngineError;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// For whom a commit waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Rule {
     /// Every standby.
     All,

@@ -7,13 +7,14 @@ use assay_block::socket::TcpInfo;
 use assay_measure::clock::Ns;
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::HostReading;
+use serde::{Deserialize, Serialize};
 use std::net::TcpStream;
 
 /// Slowest messages that are kept one by one.
 const WORST: usize = 20;
 
 /// Where the time of the messages to one standby went.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Parts {
     /// From the start of the send to the acknowledgement.
     pub(super) total: Histogram,
@@ -79,7 +80,7 @@ impl Parts {
 }
 
 /// One second of the test: what ended in it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Second {
     pub(super) messages: u64,
     pub(super) bytes: u64,
@@ -88,11 +89,12 @@ pub(super) struct Second {
     /// When the last of them ended, from the start; 0 where there was none.
     pub(super) end_ns: Ns,
     /// What the kernel said of the connection when the first of them ended; of several connections, of the first.
+    #[serde(skip)]
     pub(super) tcp: Option<TcpInfo>,
 }
 
 /// Seconds by number, from the start of the test.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Seconds(pub(super) Vec<Second>);
 
 impl Seconds {
@@ -147,7 +149,7 @@ impl Seconds {
 }
 
 /// A message that took long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Slow {
     pub(super) total_ns: Ns,
     /// When it ended, from the start.
@@ -157,7 +159,7 @@ pub(super) struct Slow {
 }
 
 /// The slowest messages.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Worst {
     /// Slowest first.
     pub(super) all: Vec<Slow>,
@@ -176,7 +178,7 @@ impl Worst {
 }
 
 /// What one connection, or one standby, did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Stream {
     pub(super) parts: Parts,
     /// Commits: with the local write where there is one, from the instant each was due where there is a schedule.
@@ -211,7 +213,7 @@ pub(super) struct Stream {
 }
 
 /// Commits merged into messages.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Groups {
     /// Messages of 1, 2, 3 to 4, 5 to 8, ... commits.
     pub(super) messages: Vec<u64>,
@@ -274,7 +276,7 @@ impl Stream {
 }
 
 /// What is known of a standby.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct StandbyReading {
     pub(super) name: String,
     pub(super) ready: Ready,
@@ -287,9 +289,11 @@ pub(super) struct StandbyReading {
     pub(super) consumed: (u64, u64),
     pub(super) elapsed_ns: Ns,
     /// What the kernel said of the connection in each second; of several standbys in SYNC.
+    #[serde(skip)]
     pub(super) tcp_seconds: Vec<Option<TcpInfo>>,
     /// `SO_SNDBUF` in force at the end.
     pub(super) send_buffer: Option<u64>,
+    #[serde(skip)]
     pub(super) tcp: Option<TcpInfo>,
     /// When and why it was lost; empty where it was not.
     pub(super) lost: String,
@@ -298,7 +302,7 @@ pub(super) struct StandbyReading {
 }
 
 /// What was measured.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Readings {
     pub(super) ask: Option<Ask>,
     /// Part of the payloads' bytes that are zero.

@@ -106,10 +106,11 @@ pub(super) fn build(run: &RunData, readings: &Readings) -> Record {
     run.begin.at_ns = 0;
     run.end.at_ns = readings.ended_ns.saturating_sub(readings.begun_ns);
     let told = format!("stopped after {} messages", info.messages_count);
-    if readings.is_stopped {
+    // Of a fleet more may be wrong than its readings show.
+    if readings.is_stopped && run.verdict == Verdict::Complete {
         run.verdict = Verdict::Incomplete(told);
     }
-    if !info.failed.is_empty() {
+    if !info.failed.is_empty() && run.verdict == Verdict::Complete {
         run.verdict = Verdict::Invalid(vec![info.failed.clone()]);
     }
     if let Some(standby) = readings.standbys.first() {
