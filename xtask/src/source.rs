@@ -108,6 +108,9 @@ impl<'a> Source<'a> {
     /// The value of `#[path = "..."]` on the item at `index`, past `pub` and its scope.
     fn path_attribute(&self, index: usize) -> Option<&'a str> {
         let attribute = self.attributes.iter().rev().find(|a| a.span.end <= index && index - a.span.end <= 4)?;
+        if self.code[attribute.span.end..index].iter().any(|token| token.is(";")) {
+            return None;
+        }
         let tokens = self.attribute(attribute);
         match tokens {
             [_, _, path, _, value, _] if path.is("path") => Some(value.text.trim_matches('"')),
@@ -237,13 +240,13 @@ mod tests {
 
     #[test]
     fn modules_know_their_parents_their_path_and_whether_they_are_tests() {
-        let text = "pub mod a;\nmod b { pub(crate) mod c; }\n#[cfg(test)]\nmod tests;\n#[path = \"x/y.rs\"]\nmod d;\n";
+        let text = "pub mod a;\nmod b { pub(crate) mod c; }\n#[cfg(test)]\nmod tests;\n#[path = \"x/y.rs\"]\npub mod d;\nmod e;\n";
         let source = Source::new(text);
         let found: Vec<_> = source.mod_declarations();
-        assert_eq!(found.len(), 4);
+        assert_eq!(found.len(), 5);
         assert_eq!((found[0].name, found[0].test), ("a", false));
         assert_eq!((found[1].name, found[1].parents.clone()), ("c", vec!["b"]));
         assert!(found[2].test);
-        assert_eq!(found[3].path, Some("x/y.rs"));
+        assert_eq!((found[3].path, found[4].path), (Some("x/y.rs"), None));
     }
 }
