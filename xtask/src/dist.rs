@@ -29,8 +29,8 @@ const ABOUT: [&str; 3] = [
     "a database's I/O with no database installed (the SLOB method), the same on database",
     "servers, durable writes, bare storage, CPUs, comparisons and reports.",
 ];
-/// The other end of a probe as a service.
-const UNIT: &str = "assay-server@.service";
+/// The other end of a probe, and a host of a fleet, as services.
+const UNITS: [&str; 2] = ["assay-server@.service", "assay-fleet-agent.service"];
 /// The shells that look for completions in a place of the system, each with that place.
 const SHELLS: [(&str, &str); 3] = [
     ("bash", "usr/share/bash-completion/completions/assay"),
@@ -180,8 +180,10 @@ fn lay(asked: &Asked, binary: &Path, tree: &Path) -> Result<()> {
     for (from, to) in [("README.md", "README.md"), ("docs/examples/assay.toml", "examples/assay.toml")] {
         put(&format!("{doc}/{to}"), &fs::read(asked.root.join(from)).context(from)?)?;
     }
-    let unit = asked.root.join("xtask/packaging").join(UNIT);
-    put(&format!("usr/lib/systemd/system/{UNIT}"), &fs::read(&unit).with_context(|| unit.display().to_string())?)?;
+    for name in UNITS {
+        let unit = asked.root.join("xtask/packaging").join(name);
+        put(&format!("usr/lib/systemd/system/{name}"), &fs::read(&unit).with_context(|| unit.display().to_string())?)?;
+    }
     let changes = put(&format!("{doc}/changelog"), &fs::read(asked.root.join("CHANGELOG.md"))?)?;
     let mit = fs::read_to_string(asked.root.join("LICENSE-MIT"))?;
     put(&format!("{doc}/copyright"), copyright(&mit).as_bytes())?;

@@ -31,6 +31,7 @@ fi
 sed -E 's/assay-[a-z-]+\.1\.gz/assay-COMMAND.1.gz/' laid.txt | uniq >shape.txt
 cat >wanted.txt <<'EOF'
 -rwxr-xr-x usr/bin/assay
+-rw-r--r-- usr/lib/systemd/system/assay-fleet-agent.service
 -rw-r--r-- usr/lib/systemd/system/assay-server@.service
 -rw-r--r-- usr/share/bash-completion/completions/assay
 -rw-r--r-- usr/share/doc/assay/README.md
@@ -64,17 +65,20 @@ diff -r root/usr rpm-root/usr || fail "the rpm holds something else"
 expect 0 rpm --query --package --requires "${rpm[0]}"
 has out.txt "libc.so.6(GLIBC_2."
 
-echo "- the servers of probes as services"
-unit=root/usr/lib/systemd/system/assay-server@.service
+echo "- the servers of probes, and a host of a fleet, as services"
+units=root/usr/lib/systemd/system
 for server in net ping redo; do
     "$root/usr/bin/assay" "$server" --help >out.txt
     has out.txt "assay $server server"
 done
 if command -v systemd-analyze >/dev/null; then
-    cp "$unit" assay-server@net.service
-    systemd-analyze security --no-pager --offline=true "$PWD/assay-server@net.service" >out.txt
-    exposure=$(sed -nE 's/.*Overall exposure level.*: ([0-9.]+) .*/\1/p' out.txt)
-    awk "BEGIN { exit !($exposure <= 3) }" || fail "exposure $exposure, more than 3"
+    cp "$units/assay-server@.service" assay-server@net.service
+    cp "$units/assay-fleet-agent.service" .
+    for unit in assay-server@net assay-fleet-agent; do
+        systemd-analyze security --no-pager --offline=true "$PWD/$unit.service" >out.txt
+        exposure=$(sed -nE 's/.*Overall exposure level.*: ([0-9.]+) .*/\1/p' out.txt)
+        awk "BEGIN { exit !($exposure <= 3) }" || fail "$unit: exposure $exposure, more than 3"
+    done
 else
     echo "  (no systemd-analyze: how exposed they are is not judged)"
 fi
