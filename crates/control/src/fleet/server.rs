@@ -131,7 +131,7 @@ fn text(dir: &Path, wanted: &Wanted<'_>, [control, agent]: &[String; 2]) -> Stri
         "listen: {listen:?}\nserver_name: \"assay-{fleet}\"\nmax_payload: {PAYLOAD}\n\
          jetstream {{ store_dir: {store:?} }}\n\
          authorization {{\n  users = [\n    {{ user: control, password: {control:?}, permissions: {{\n      \
-         publish: [\"{fleet}.>\", \"$JS.API.STREAM.*.assay_{fleet}\", \"$JS.API.STREAM.*.*.assay_{fleet}\", \"_INBOX.>\"]\n      subscribe: [\"{fleet}.>\", \"_INBOX.>\"] }} }}\n    \
+         publish: [\"{fleet}.>\", \"$JS.API.STREAM.*.assay_{fleet}\", \"$JS.API.STREAM.*.*.assay_{fleet}\", \"$JS.API.DIRECT.GET.assay_{fleet}.>\",\n        \"_INBOX.>\"]\n      subscribe: [\"{fleet}.>\", \"_INBOX.>\"] }} }}\n    \
          {{ user: agent, password: {agent:?}, permissions: {{\n      \
          publish: [\"{fleet}.from.>\", \"{fleet}.kept.>\", \"_INBOX.>\"]\n      \
          subscribe: [\"{fleet}.all.>\", \"{fleet}.to.>\", \"_INBOX.>\"] }} }}\n  ]\n}}"
