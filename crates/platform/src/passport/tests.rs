@@ -107,7 +107,7 @@ fn box_that(times: impl Fn(&str) -> f64, others_pct: f64) -> Vec<Vec<Finished>> 
 fn accepted(times: impl Fn(&str) -> f64, others_pct: f64) -> Record {
     let made = passport(&run(), &asked(None), &box_that(|_| 1.0, 0.0), "here");
     let read = Passport::read(&made.text()).expect("a passport");
-    assert_eq!(read.rows.len(), 11);
+    assert_eq!(read.rows.len(), 12);
     build(&run(), &asked(Some(read)), &box_that(times, others_pct), false)
 }
 
