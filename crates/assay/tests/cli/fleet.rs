@@ -240,6 +240,25 @@ fn a_server_that_is_killed_and_comes_back_loses_nothing() {
 }
 
 #[test]
+fn a_server_that_stays_away_is_not_waited_for_and_what_was_measured_is_taken_when_it_is_back() {
+    let Some(mut fleet) = Fleet::of(&["a", "b"]) else { return };
+    let brief = ["fleet", "run", "--hosts", "2", "--dead-man", "5s", "--lost-after", "3s", "--max-skew", "1h"];
+    let running = fleet.place.start(&[&brief, NULL, &["--time", "10m"]].concat());
+    until("the window", || fleet.place.has_mark("begin"));
+    let address = fleet.address();
+    fleet.up.signal(Signal::KILL);
+    let gone = running.ended().code(3);
+    assert!(gone.err.contains("the NATS server could not be reached for"), "{}", gone.err);
+    let (_, run) = gone.err.rsplit_once("--take ").expect("the way out");
+    let run = run.split('`').next().expect("a run");
+    fleet.up = Fleet::up(&fleet.place, &address, &[]).expect("it starts again");
+    let told = |name: &str| fleet.said(name).contains("is kept for the controller");
+    until("what the hosts kept", || told("a") && told("b"));
+    fleet.place.assay(&["fleet", "run", "--max-skew", "1h", "--take", run, "-o", "run"]).code(0);
+    assert_eq!(count(&fleet.record()["parts"]["fleet"]["measured_count"]), 2);
+}
+
+#[test]
 fn a_run_whose_controller_is_killed_is_taken_by_another_one() {
     let Some(fleet) = Fleet::of(&["a", "b"]) else { return };
     let running = fleet.begin(&["--hosts", "2", "--dead-man", "10s"], &with(NULL, &["--time", "10m"]));

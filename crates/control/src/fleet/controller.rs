@@ -68,6 +68,15 @@ pub trait Watcher {
     fn live(&mut self, line: &str);
 }
 
+/// How long somebody is waited for.
+#[derive(Clone, Copy, Debug)]
+struct Patience {
+    /// A host that says nothing.
+    lost_after: Duration,
+    /// The server, which cannot be reached.
+    gone_after: Duration,
+}
+
 /// What a host gave.
 #[derive(Debug, Default)]
 pub struct HostResult {
@@ -132,7 +141,8 @@ pub fn run(asked: &Asked, stop: &Stop, watcher: &mut dyn Watcher) -> Result<Gath
             ..Spec::default()
         };
         let plan = RunPlan { spec, hosts: hosts.into_iter().zip(offsets).collect(), ..RunPlan::default() };
-        let mut watch = Watch::new(&bus, plan, asked.lost_after, watcher).await?;
+        let patience = Patience { lost_after: asked.lost_after, gone_after: asked.dead_man + asked.lost_after };
+        let mut watch = Watch::new(&bus, plan, patience, watcher).await?;
         match watch.begin(asked, stop).await {
             Ok(()) => watch.until_all_kept(&kept, stop).await,
             Err(error) => {
@@ -168,7 +178,8 @@ pub fn take(
         };
         let plan = serde_json::from_slice(&found)
             .map_err(|error| FleetError::Unusable(format!("what is kept of run {run} cannot be read: {error}")))?;
-        Watch::new(&bus, plan, lost_after, watcher).await?.until_all_kept(&kept, stop).await
+        let patience = Patience { lost_after, gone_after: lost_after };
+        Watch::new(&bus, plan, patience, watcher).await?.until_all_kept(&kept, stop).await
     })
 }
 
@@ -310,7 +321,7 @@ struct Watch<'a> {
     bus: Bus,
     plan: RunPlan,
     hosts: Vec<Host>,
-    lost_after: Duration,
+    patience: Patience,
     watcher: &'a mut dyn Watcher,
     inbox: String,
     beats: Subscriber,
@@ -322,14 +333,15 @@ struct Watch<'a> {
     /// Service times of the second that is shown next, and the operations at the last one.
     second: Histogram,
     ops_before: u64,
-    is_cut_off: bool,
+    /// Since when the server cannot be reached.
+    cut_off: Option<Instant>,
 }
 
 impl<'a> Watch<'a> {
     async fn new(
         bus: &Bus,
         plan: RunPlan,
-        lost_after: Duration,
+        patience: Patience,
         watcher: &'a mut dyn Watcher,
     ) -> Result<Self, FleetError> {
         let inbox = bus.client().new_inbox();
@@ -350,7 +362,7 @@ impl<'a> Watch<'a> {
             bus: bus.clone(),
             plan,
             hosts,
-            lost_after,
+            patience,
             watcher,
             inbox,
             beats,
@@ -360,8 +372,19 @@ impl<'a> Watch<'a> {
             strangers: 0,
             second: Histogram::new(),
             ops_before: 0,
-            is_cut_off: false,
+            cut_off: None,
         })
+    }
+
+    /// Hosts that hear nobody stop by themselves and keep what they measured: a server that stays away is not waited for.
+    fn refuse_gone(&self, so: &str) -> Result<(), FleetError> {
+        match self.cut_off.map(|since| since.elapsed()).filter(|gone| *gone > self.patience.gone_after) {
+            None => Ok(()),
+            Some(gone) => Err(FleetError::Unusable(format!(
+                "the NATS server could not be reached for {} s: {so}",
+                gone.as_secs()
+            ))),
+        }
     }
 
     fn run(&self) -> StopRun {
@@ -393,6 +416,7 @@ impl<'a> Watch<'a> {
                 return Err(FleetError::Interrupted);
             }
             self.turn().await;
+            self.refuse_gone("no host began")?;
             let broken = |host: &&Host| host.is_lost() || host.phase >= Phase::Ended;
             if let Some(host) = self.hosts.iter().find(broken) {
                 let why = if host.is_lost() { &host.result.lost } else { &host.problem };
@@ -469,6 +493,10 @@ impl<'a> Watch<'a> {
                 }
             }
             self.turn().await;
+            let run = &self.plan.spec.run;
+            self.refuse_gone(&format!(
+                "the hosts keep what they measured until it is back; `assay fleet run --take {run}` makes the record then"
+            ))?;
         }
         self.gather(kept).await
     }
@@ -588,8 +616,8 @@ impl<'a> Watch<'a> {
     /// Late and lost hosts. While the server cannot be reached nobody is either: nothing could be heard.
     fn judge(&mut self) {
         let is_cut_off = !self.bus.is_connected();
-        if is_cut_off != self.is_cut_off {
-            self.is_cut_off = is_cut_off;
+        if is_cut_off != self.cut_off.is_some() {
+            self.cut_off = is_cut_off.then(Instant::now);
             let now = if is_cut_off { "cannot be reached: the hosts go on" } else { "is back" };
             self.watcher.say(&format!("warning: the NATS server {now}"));
         }
@@ -601,7 +629,7 @@ impl<'a> Watch<'a> {
             let silent = host.word.elapsed();
             let name = &host.result.hello.name;
             host.result.late_s_max = host.result.late_s_max.max(if silent > LATE { silent.as_secs() } else { 0 });
-            if silent > self.lost_after {
+            if silent > self.patience.lost_after {
                 let at = host.result.seen.at_ns / 1_000_000_000;
                 let silent = silent.as_secs();
                 host.result.lost = format!("nothing heard for {silent} s; the last second heard of was {at}");
