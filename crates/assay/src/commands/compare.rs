@@ -34,7 +34,7 @@ pub(super) fn compare(args: &CompareArgs) -> Result<Code, Failure> {
 
 /// What comes out, on which every gate can be judged.
 pub(super) fn comparison(args: &CompareArgs, gates: &[Gate]) -> Result<Comparison, Failure> {
-    let named = named(&args.runs);
+    let named = named(&args.runs)?;
     if named.len() < 2 {
         return Err(Failure::usage("compare needs two runs or groups, or more: only one is named"));
     }

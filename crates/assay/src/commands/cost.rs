@@ -58,7 +58,7 @@ fn alone(prices: &Prices, named: &[String]) -> Result<Vec<Cost>, Failure> {
 }
 
 pub(super) fn of_runs(prices: &Prices, args: &CostArgs) -> Result<Vec<Cost>, Failure> {
-    let (runs, named) = (runs::named(&args.runs), &args.platform);
+    let (runs, named) = (runs::named(&args.runs)?, &args.platform);
     if named.len() > 1 && named.len() != runs.len() {
         return Err(Failure::usage(format!(
             "--platform is given {} times for {} runs; give it once for all, or once for each",

@@ -64,8 +64,13 @@ pub(super) fn find(run: &str, dir: &Path) -> Result<PathBuf, Failure> {
 }
 
 /// The runs among names that a shell may have made of `assay-runs/*`: the catalogue beside them is none.
-pub(super) fn named(names: &[String]) -> Vec<&String> {
-    names.iter().filter(|name| Path::new(name).file_name().is_none_or(|file| file != rundir::CATALOGUE)).collect()
+pub(super) fn named(names: &[String]) -> Result<Vec<&String>, Failure> {
+    let is_run = |name: &&String| Path::new(name).file_name().is_none_or(|file| file != rundir::CATALOGUE);
+    let runs: Vec<&String> = names.iter().filter(is_run).collect();
+    if runs.is_empty() && !names.is_empty() {
+        return Err(Failure::usage(format!("no run is named: {} is the list of runs", rundir::CATALOGUE)));
+    }
+    Ok(runs)
 }
 
 /// The record files that one name stands for.
@@ -161,7 +166,7 @@ fn directory_of(path: &Path) -> PathBuf {
 /// Removes runs; nothing is removed if one of the names is not a run of ours, or is under way.
 fn remove(runs: &[String], dir: &Path, yes: bool) -> Result<Code, Failure> {
     let found: Vec<DirHandle> =
-        runs.iter().map(|run| find(run, dir).and_then(|path| ours(&path))).collect::<Result<_, _>>()?;
+        named(runs)?.into_iter().map(|run| find(run, dir).and_then(|path| ours(&path))).collect::<Result<_, _>>()?;
     let places = || {
         let place = |run: &DirHandle| {
             let within = if stands_above_runs(run) { ", with the runs in it" } else { "" };

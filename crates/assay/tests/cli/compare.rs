@@ -131,6 +131,7 @@ fn mistakes_name_the_run_and_the_way_out() {
         (&["compare", "a", "bad.json"], "bad.json"),
         // What a shell makes of a directory of one run.
         (&["compare", "a", "catalogue.jsonl"], "only one is named"),
+        (&["runs", "rm", "--yes", "catalogue.jsonl"], "no run is named"),
         (&["compare", "a", "a", "-o", "no/such/file"], "no/such/file"),
     ] {
         let done = place.assay(args);

@@ -1,6 +1,6 @@
 //! `fleet project`: what more hosts would do, by the law that a sweep fits.
 
-use crate::commands::runs::records_of;
+use crate::commands::runs::{named, records_of};
 use crate::exit::{Code, Failure};
 use crate::rundir::{self, RunDir};
 use crate::{answer, record, stored, ui};
@@ -26,7 +26,7 @@ struct Found {
 
 pub(super) fn project(runs: &[String], to: u64, output: Option<&Path>, format: &Format) -> Result<Code, Failure> {
     let mut found = Vec::new();
-    for run in runs {
+    for run in named(runs)? {
         for path in records_of(run, Path::new(rundir::RUNS_DIR))? {
             let record = stored::read(&path)?;
             let hosts = hosts(&path, &record)?;
