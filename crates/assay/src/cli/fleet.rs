@@ -1,6 +1,6 @@
 //! The command line of `fleet`.
 
-use super::format;
+use super::{TlsArgs, format};
 use assay_control::fleet::manifest::Starter;
 use assay_report::formats::Format;
 use clap::{Args, Subcommand, ValueEnum};
@@ -24,12 +24,8 @@ pub(crate) enum FleetCommand {
         /// Name or address by which the other hosts reach this one, for their URLs [default: the one of --listen]
         #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
         host: String,
-        /// Certificate of this server, PEM: nothing is sent in clear
-        #[arg(long, value_name = "FILE", requires = "tls_key")]
-        tls_cert: Option<PathBuf>,
-        /// Its key, PEM
-        #[arg(long, value_name = "FILE", requires = "tls_cert")]
-        tls_key: Option<PathBuf>,
+        #[command(flatten)]
+        tls: TlsArgs,
         #[command(flatten)]
         fleet: FleetName,
     },

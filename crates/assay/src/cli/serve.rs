@@ -1,7 +1,7 @@
 //! The command line of `serve`.
 
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -24,15 +24,22 @@ pub(crate) struct ServeArgs {
     pub(crate) allow_run: bool,
 }
 
-/// What encrypts pages.
+/// What a server of this program proves itself with, and encrypts what it sends.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct TlsArgs {
-    /// PEM file of the server's certificate and those above it: pages are encrypted (https)
+    /// PEM file of this server's certificate and those above it: nothing is sent in clear
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,
     /// PEM file of its private key, not encrypted
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(crate) tls_key: Option<PathBuf>,
+}
+
+impl TlsArgs {
+    /// The certificate and its key.
+    pub(crate) fn files(&self) -> Option<(&Path, &Path)> {
+        self.tls_cert.as_deref().zip(self.tls_key.as_deref())
+    }
 }
 
 /// How something is shown while it goes on.

@@ -39,22 +39,24 @@ use borrowed::Borrowed;
 use clap::Parser;
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The URLs that `up` leaves for a controller and for agents.
 const CONTROL_URL: &str = "control.url";
 const AGENT_URL: &str = "agent.url";
 /// Where to look for a server that ended, and at a request to stop.
 const LOOK: Duration = Duration::from_millis(200);
+/// How long a server may take to save what is kept when it is asked to end.
+const SAVING: Duration = Duration::from_secs(30);
 
 pub(super) fn fleet(args: &FleetArgs) -> Result<Code, Failure> {
     match &args.command {
-        FleetCommand::Up { listen, host, tls_cert, tls_key, fleet } => {
-            let tls = match (tls_cert, tls_key) {
-                (Some(cert), Some(key)) => Some((pem("--tls-cert", cert)?, pem("--tls-key", key)?)),
-                _ => None,
-            };
-            let tls = tls.as_ref().map(|(cert, key)| (cert.as_path(), key.as_path()));
+        FleetCommand::Up { listen, host, tls, fleet } => {
+            // The server reads them itself.
+            super::serve::identity(tls)?;
+            let whole = |(certificate, key)| -> Result<_, Failure> { Ok((absolute(certificate)?, absolute(key)?)) };
+            let tls = tls.files().map(whole).transpose()?;
+            let tls = tls.as_ref().map(|(certificate, key)| (certificate.as_path(), key.as_path()));
             up(&Wanted { listen, fleet: &fleet.fleet, reached: host, tls }, fleet)
         }
         FleetCommand::Agent { bus, name, address, machine, clock_ahead_ms, says_version, borrowed } => {
@@ -103,14 +105,9 @@ impl From<FleetError> for Failure {
     }
 }
 
-/// A file that the server reads, by its whole name.
-fn pem(option: &str, path: &Path) -> Result<PathBuf, Failure> {
-    let refused = |why: String| Failure::usage(format!("{option} {}: {why}", path.display()));
-    let text = bounded::text(path, bounded::CERTIFICATES).map_err(|error| refused(error.to_string()))?;
-    if !text.contains("-----BEGIN") {
-        return Err(refused("there is no certificate or key in it (PEM)".to_owned()));
-    }
-    path.canonicalize().map_err(|error| refused(error.to_string()))
+/// A file by its whole name: the server works in a directory of its own.
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    path.canonicalize().map_err(|error| rundir::cannot(path, &error))
 }
 
 fn up(wanted: &Wanted<'_>, name: &FleetName) -> Result<Code, Failure> {
@@ -154,6 +151,11 @@ fn up(wanted: &Wanted<'_>, name: &FleetName) -> Result<Code, Failure> {
 fn end(running: &mut RunningServer) {
     let pid = rustix::process::Pid::from_child(&running.child);
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
+    let begun = Instant::now();
+    while begun.elapsed() < SAVING && matches!(running.child.try_wait(), Ok(None)) {
+        std::thread::sleep(LOOK);
+    }
+    let _ = running.child.kill();
     let _ = running.child.wait();
 }
 

@@ -14,7 +14,7 @@ use crate::exit::{Code, Failure};
 use crate::live::Course;
 use crate::rundir::{self, RECORD, REPEAT};
 use crate::{signals, stored, ui};
-use assay_control::serve::server::{Server, Serving};
+use assay_control::serve::server::{Server, ServerConfig, Serving};
 use assay_control::serve::{self as http, Ask, LiveFrame, Reply, ServeError, Site};
 use assay_measure::locked::locked;
 use assay_report::answer::Context;
@@ -84,9 +84,7 @@ fn start(listen: &str, tls: &TlsArgs, token: Option<String>, is_polite: bool, ru
     let mut addresses = listen.to_socket_addrs().map_err(|error| bad(error.to_string()))?;
     let address: SocketAddr = addresses.next().ok_or_else(|| bad("names no address".to_owned()))?;
     let token = token.map_or_else(new_token, Ok)?;
-    let files = tls.tls_cert.as_deref().zip(tls.tls_key.as_deref());
-    let identity = |(certificate, key)| assay_sql::server_identity(certificate, key, ["--tls-cert", "--tls-key"]);
-    let tls = files.map(identity).transpose().map_err(Failure::usage)?.map(Arc::new);
+    let tls = identity(tls)?.map(Arc::new);
     let is_open = tls.is_none() && !address.ip().is_loopback();
     let forms = runs.starter.as_ref().map(|starter| starter.form_token().to_owned());
     let server = Server::start(Serving { address, token, is_polite, tls, forms }, Arc::new(runs))?;
@@ -94,6 +92,12 @@ fn start(listen: &str, tls: &TlsArgs, token: Option<String>, is_polite: bool, ru
         ui::say("notice: other hosts can reach this, and nothing is encrypted: who reads the network reads the token");
     }
     Ok(server)
+}
+
+/// What the files prove, if any are named; files that cannot be used are refused.
+pub(super) fn identity(tls: &TlsArgs) -> Result<Option<ServerConfig>, Failure> {
+    let of = |(certificate, key)| assay_sql::server_identity(certificate, key, ["--tls-cert", "--tls-key"]);
+    tls.files().map(of).transpose().map_err(Failure::usage)
 }
 
 fn new_token() -> Result<String, Failure> {

@@ -32,7 +32,7 @@ enum How {
 impl Shown {
     /// As `--live` says, of what will be in a directory; what cannot be had ends the command before anything is loaded.
     pub(super) fn ready(args: &LiveArgs, place: &Path) -> Result<Self, Failure> {
-        if args.tls.tls_cert.is_some() && args.live.as_deref().is_none_or(|live| live == TERMINAL) {
+        if args.tls.files().is_some() && args.live.as_deref().is_none_or(|live| live == TERMINAL) {
             return Err(Failure::usage("--tls-cert encrypts a live page: give --live or --live=ADDR:PORT with it"));
         }
         let course = Arc::new(Course::default());

@@ -585,7 +585,13 @@ fn a_server_with_a_certificate_is_spoken_to_by_tls_alone() {
     let half = place.assay(&["fleet", "up", "--tls-cert", "server.crt"]).code(2);
     assert!(half.err.contains("--tls-key"), "{}", half.err);
     let none = place.assay(&["fleet", "up", "--tls-cert", "server.crt", "--tls-key", "names"]).code(2);
-    assert!(none.err.contains("--tls-key names: there is no certificate or key in it"), "{}", none.err);
+    assert!(
+        none.err.contains("--tls-key names: no items found; it must be a PEM file with a private key"),
+        "{}",
+        none.err
+    );
+    let other = place.assay(&["fleet", "up", "--tls-cert", "server.crt", "--tls-key", "ca.key"]).code(2);
+    assert!(other.err.contains("cannot be used together"), "{}", other.err);
     let more = ["--tls-cert", "server.crt", "--tls-key", "server.key", "--host", "localhost"];
     let Some(mut fleet) = Fleet::started(place, &more) else { return };
     assert!(fleet.place.read("assay-fleet/agent.url").starts_with("tls://agent:"));

@@ -28,7 +28,8 @@ use tokio::sync::{Semaphore, broadcast, watch};
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
+
+pub use tokio_rustls::rustls::ServerConfig;
 
 /// Connections at a time: two for each of 200 viewers, and some.
 const CONNECTIONS: usize = 512;
