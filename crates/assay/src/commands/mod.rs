@@ -93,3 +93,8 @@ fn slob_conf_here(config: &mut Option<PathBuf>) {
         *config = Some(here.to_path_buf());
     }
 }
+
+/// A new token, for who may ask.
+fn new_token() -> Result<String, Failure> {
+    assay_control::new_token().map_err(|error| Failure::new(Code::Unusable, format!("/dev/urandom: {error}")))
+}

@@ -1,5 +1,6 @@
 //! `serve`: the runs of a directory in a browser. `run --live`: one run while it goes on.
 
+use super::new_token;
 use super::report::of_repeats;
 use super::runs::index::{escaped, served, title};
 use super::runs::missing;
@@ -98,10 +99,6 @@ fn start(listen: &str, tls: &TlsArgs, token: Option<String>, is_polite: bool, ru
 pub(super) fn identity(tls: &TlsArgs) -> Result<Option<ServerConfig>, Failure> {
     let of = |(certificate, key)| assay_sql::server_identity(certificate, key, ["--tls-cert", "--tls-key"]);
     tls.files().map(of).transpose().map_err(Failure::usage)
-}
-
-fn new_token() -> Result<String, Failure> {
-    assay_control::new_token().map_err(|error| Failure::new(Code::Unusable, format!("/dev/urandom: {error}")))
 }
 
 /// Runs of a directory: all of them, or one.

@@ -2,12 +2,12 @@
 
 use super::end;
 use crate::cli::FleetRunArgs;
-use crate::exit::{Code, Failure};
+use crate::commands::new_token;
+use crate::exit::Failure;
 use crate::{rundir, ui};
 use assay_control::fleet::bus::Address;
 use assay_control::fleet::server::{self, RunningServer, Wanted};
 use assay_control::fleet::ssh::{self, Borrowed as Hosts};
-use assay_control::new_token;
 use assay_run::bounded;
 use assay_run::stop::Stop;
 use assay_sql::temp;
@@ -57,11 +57,11 @@ impl Borrowed {
             return Err(Failure::usage(format!("--ssh-dir {:?}: not a directory's name", args.ssh_dir)));
         }
         let fleet = args.bus.fleet.fleet.as_str();
-        let token = new_token().map_err(|error| Failure::new(Code::Unusable, format!("/dev/urandom: {error}")))?;
+        let token = new_token()?;
         let dir = std::env::temp_dir().join(format!("assay-fleet-{}", &token[..16]));
         let mut server = Server { dir, running: None };
         let wanted = Wanted { listen: "127.0.0.1:0", fleet, ..Wanted::default() };
-        let configured = server::configure(&server.dir, &wanted, &new_token);
+        let configured = server::configure(&server.dir, &wanted, &assay_control::new_token);
         let configured = configured.map_err(|error| rundir::cannot(&server.dir, &error))?;
         let running = server.running.insert(server::start(&configured, temp::ending_with_us)?);
         let login = running.agent_url.strip_prefix("nats://").and_then(|url| url.rsplit_once('@'));

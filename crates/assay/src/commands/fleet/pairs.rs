@@ -1,7 +1,7 @@
 //! `fleet run -- net` and `-- ping`: a test between all pairs of hosts.
 
 use crate::cli::{Cli, Command, FleetRunArgs, ProbeCommand};
-use crate::commands::probe;
+use crate::commands::{new_token, probe};
 use crate::exit::{Code, Failure};
 use crate::rundir::RunDir;
 use crate::{answer, fleet_part, perform, record, ui};
@@ -9,7 +9,6 @@ use assay_control::fleet::bus::Address;
 use assay_control::fleet::controller::{Asked, Watcher};
 use assay_control::fleet::pairs::{self, PairsAsked, PairsInfo};
 use assay_control::fleet::worker::Said;
-use assay_control::new_token;
 use assay_measure::record::Part;
 use assay_measure::snapshot::SettingLine;
 use assay_run::host;
@@ -90,7 +89,7 @@ pub(super) fn run(
     let (test, options) = asked.words.split_first().ok_or_else(|| Failure::usage("no command stands behind --"))?;
     let time = parsed(test, "HOST", options)?.args.time;
     let time = time.as_deref().map_or(Ok(std::time::Duration::ZERO), probe::time)?;
-    let secret = new_token().map_err(|error| Failure::new(Code::Unusable, format!("/dev/urandom: {error}")))?;
+    let secret = new_token()?;
     let started = jiff::Timestamp::now().to_string();
     let begun = std::time::Instant::now();
     let (hosts, pairs) = pairs::run(&PairsAsked { asked, secret, time }, stop, watcher)?;
