@@ -1,22 +1,15 @@
 //! `--push`: the figures of a run for a monitoring system, while it goes on and at its end.
 
 use crate::cli::PushArgs;
-use crate::exit::{Code, Failure};
+use crate::exit::Failure;
 use crate::live::Course;
 use crate::rundir::{self, RECORD};
 use crate::{stored, ui};
-use assay_control::push::{Push, PushError, Pushed, Receiver, Sample, Samples};
+use assay_control::push::{Push, Pushed, Receiver, Sample, Samples};
 use assay_report::formats::{Series, series};
 use assay_run::bounded;
 use std::path::Path;
 use std::time::SystemTime;
-
-impl From<PushError> for Failure {
-    fn from(error: PushError) -> Self {
-        let code = if matches!(error, PushError::Refused(_)) { Code::Usage } else { Code::Unusable };
-        Self::new(code, error.to_string())
-    }
-}
 
 /// Begins to send what the run in a directory measures, if that is asked for. The receiver hears of the run before it begins.
 pub(crate) fn start(args: &PushArgs, run: &str, place: &Path) -> Result<Option<Push>, Failure> {

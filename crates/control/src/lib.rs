@@ -11,6 +11,18 @@ pub mod serve;
 
 use std::io::{self, Read as _};
 
+/// Why pages are not served, or figures not sent.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ControlError {
+    /// The request is wrong.
+    #[error("{0}")]
+    Refused(String),
+    /// The host or the other end cannot serve.
+    #[error("{0}")]
+    Unusable(String),
+}
+
 /// A new token: 128 random bits.
 ///
 /// # Errors

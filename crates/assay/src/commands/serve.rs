@@ -15,8 +15,9 @@ use crate::exit::{Code, Failure};
 use crate::live::Course;
 use crate::rundir::{self, RECORD, REPEAT};
 use crate::{signals, stored, ui};
+use assay_control::ControlError;
 use assay_control::serve::server::{Server, ServerConfig, Serving};
-use assay_control::serve::{self as http, Ask, LiveFrame, Reply, ServeError, Site};
+use assay_control::serve::{self as http, Ask, LiveFrame, Reply, Site};
 use assay_measure::locked::locked;
 use assay_report::answer::Context;
 use assay_report::formats::{Format, Input, find};
@@ -39,9 +40,9 @@ const OPENMETRICS: &str = "openmetrics";
 const MEDIA_JSON: &str = "application/json";
 const SCRIPT: &str = "text/javascript";
 
-impl From<ServeError> for Failure {
-    fn from(error: ServeError) -> Self {
-        let code = if matches!(error, ServeError::Refused(_)) { Code::Usage } else { Code::Unusable };
+impl From<ControlError> for Failure {
+    fn from(error: ControlError) -> Self {
+        let code = if matches!(error, ControlError::Refused(_)) { Code::Usage } else { Code::Unusable };
         Self::new(code, error.to_string())
     }
 }

@@ -7,6 +7,7 @@
 
 mod remote_write;
 
+use crate::ControlError;
 use remote_write::body;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -50,18 +51,6 @@ pub struct Pushed {
     pub say: Box<dyn Fn(&str) + Send>,
 }
 
-/// Why nothing is sent.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PushError {
-    /// The URL is wrong.
-    #[error("{0}")]
-    Refused(String),
-    /// The receiver cannot be reached, or does not take it.
-    #[error("{0}")]
-    Unusable(String),
-}
-
 /// A receiver.
 #[derive(Clone)]
 pub struct Receiver {
@@ -82,14 +71,14 @@ impl Receiver {
     ///
     /// # Errors
     /// `Refused` where the URL is not one of HTTP, or holds a password.
-    pub fn new(url: &str, authorization: Option<String>) -> Result<Self, PushError> {
+    pub fn new(url: &str, authorization: Option<String>) -> Result<Self, ControlError> {
         // Before anything of the URL is shown.
         if url.contains('@') {
             let message = "--push: a password has no place in a URL, which others see in the list of processes: --push-authorization names a file with the header's value";
-            return Err(PushError::Refused(message.to_owned()));
+            return Err(ControlError::Refused(message.to_owned()));
         }
         let refused =
-            |why: &str| PushError::Refused(format!("{url}: {why}, such as http://127.0.0.1:9090/api/v1/write"));
+            |why: &str| ControlError::Refused(format!("{url}: {why}, such as http://127.0.0.1:9090/api/v1/write"));
         let parsed: http::Uri = url.parse().map_err(|_| refused("is no URL of a receiver of remote write"))?;
         parsed.authority().ok_or_else(|| refused("names no receiver of remote write"))?;
         if !matches!(parsed.scheme_str(), Some("http" | "https")) {
@@ -115,8 +104,8 @@ impl Receiver {
     ///
     /// # Errors
     /// `Unusable` with what the receiver says.
-    pub fn send(&self, samples: &Samples) -> Result<(), PushError> {
-        let failed = |why: String| PushError::Unusable(format!("{}: {why}", self.url));
+    pub fn send(&self, samples: &Samples) -> Result<(), ControlError> {
+        let failed = |why: String| ControlError::Unusable(format!("{}: {why}", self.url));
         let mut request = self
             .agent
             .post(&self.url)
@@ -149,7 +138,7 @@ impl Push {
     ///
     /// # Errors
     /// `Unusable` if the first is not taken, or no thread can be had.
-    pub fn start(receiver: Receiver, first: &Samples, pushed: Pushed) -> Result<Self, PushError> {
+    pub fn start(receiver: Receiver, first: &Samples, pushed: Pushed) -> Result<Self, ControlError> {
         receiver.send(first)?;
         let (end, ended) = channel();
         let sends = move || {
@@ -173,7 +162,7 @@ impl Push {
         };
         let named = std::thread::Builder::new().name("assay-push".to_owned());
         let sends =
-            named.spawn(sends).map_err(|error| PushError::Unusable(format!("no thread to send by: {error}")))?;
+            named.spawn(sends).map_err(|error| ControlError::Unusable(format!("no thread to send by: {error}")))?;
         Ok(Self { end, sends })
     }
 

@@ -12,6 +12,7 @@ pub mod server;
 /// The field of a form that holds the forms' token.
 pub const FORM_TOKEN: &str = "form_token";
 
+use crate::ControlError;
 use std::collections::BTreeMap;
 
 /// What somebody asks for.
@@ -75,18 +76,6 @@ pub trait Site: Send + Sync + 'static {
     fn frame(&self, run: &str) -> Option<LiveFrame>;
 }
 
-/// Why there is no server.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// The request is wrong.
-    #[error("{0}")]
-    Refused(String),
-    /// The host cannot serve.
-    #[error("{0}")]
-    Unusable(String),
-}
-
 /// Characters of a token that a user chooses, at least.
 const TOKEN_CHARACTERS_MIN: usize = 16;
 
@@ -94,12 +83,12 @@ const TOKEN_CHARACTERS_MIN: usize = 16;
 ///
 /// # Errors
 /// It is easily guessed, or does not stand in a URL.
-pub fn checked_token(token: &str) -> Result<String, ServeError> {
+pub fn checked_token(token: &str) -> Result<String, ControlError> {
     let is_plain = token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte));
     if is_plain && token.len() >= TOKEN_CHARACTERS_MIN {
         return Ok(token.to_owned());
     }
-    Err(ServeError::Refused(format!(
+    Err(ControlError::Refused(format!(
         "--token: needs at least {TOKEN_CHARACTERS_MIN} characters, letters, digits and -._~ only; without it assay makes one"
     )))
 }

@@ -1,7 +1,8 @@
 //! The server: connections with limits, replies with the headers that a page of ours needs, streams of frames.
 
 use super::guard::{FORM_BYTES, Guard, POLICY, Verdict};
-use super::{Ask, FORM_TOKEN, LiveFrame, Reply, ServeError, Site};
+use super::{Ask, FORM_TOKEN, LiveFrame, Reply, Site};
+use crate::ControlError;
 use assay_measure::locked::locked;
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -86,9 +87,9 @@ impl Server {
     ///
     /// # Errors
     /// The address cannot be had.
-    pub fn start(serving: Serving, site: Arc<dyn Site>) -> Result<Self, ServeError> {
+    pub fn start(serving: Serving, site: Arc<dyn Site>) -> Result<Self, ControlError> {
         let Serving { address, token, is_polite, tls, forms } = serving;
-        let cannot = |error: std::io::Error| ServeError::Unusable(format!("cannot listen on {address}: {error}"));
+        let cannot = |error: std::io::Error| ControlError::Unusable(format!("cannot listen on {address}: {error}"));
         let listener = StdListener::bind(address).map_err(cannot)?;
         listener.set_nonblocking(true).map_err(cannot)?;
         let bound = listener.local_addr().map_err(cannot)?;
