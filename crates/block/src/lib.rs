@@ -15,6 +15,7 @@
 
 mod backend;
 mod blocking;
+mod bursts;
 mod cached;
 mod cpuid;
 mod error;
@@ -39,6 +40,7 @@ pub use backend::{
     BackendCall, BackendFile, BackendRequest, BackendRing, Installed, RequestMemory, StorageBackend, install,
 };
 pub use blocking::BlockingWriter;
+pub use bursts::Bursts;
 pub use cached::cached_pages;
 pub use cpuid::hypervisor_signature;
 pub use error::BlockError;

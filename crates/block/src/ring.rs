@@ -384,6 +384,12 @@ impl Ring {
         self.slots.len() - self.free.len()
     }
 
+    /// Completions that can be popped, as of the last submit.
+    #[inline]
+    pub fn arrived(&self) -> usize {
+        self.done.len()
+    }
+
     /// Records `now`, a time of the caller's clock, as the submission time of everything queued; each completion
     /// returns it. Call this just before [`Ring::submit`]: one stamp per submit, none per request.
     #[inline]

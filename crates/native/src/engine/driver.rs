@@ -12,7 +12,7 @@ use super::redo::{ANY_PROGRESS, FLUSH_BYTES, Flush, NO_WAITER, Step};
 use super::session::Session;
 use crate::block_format::{self, Kind};
 use crate::layout::{Class, Page};
-use assay_block::{Completion as RingCompletion, CompletionLease, Exclusive, Ring};
+use assay_block::{Bursts, Completion as RingCompletion, CompletionLease, Exclusive, Ring};
 use assay_measure::clock::Ns;
 use assay_measure::locked::locked;
 use assay_measure::snapshot::StatSet;
@@ -33,8 +33,9 @@ const FLUSH_IDLE_NS: Ns = 3_000_000_000;
 /// Queued reads are pushed to the kernel in groups of this size while more sessions are polled:
 /// the device does not idle until a long batch has been worked off.
 const PUSH_EARLY: u32 = 8;
-/// After how many completions the sessions run that they woke, and what these ask for is pushed.
-const DRAIN_SLICE: usize = 4;
+/// After a quarter of the completions that may come, within these bounds, the sessions run that they woke, and what these ask for is
+/// pushed: with few in flight the device must not idle, with many each push costs more than it gains.
+const DRAIN_SLICE: std::ops::RangeInclusive<usize> = 4..=16;
 
 /// While sessions are ready to run, a flush that is due lets them run first, so that their commits
 /// share it: at most as long as the last log write took, and never longer than this.
@@ -64,6 +65,7 @@ pub struct NativeDriver<'a> {
     gathering: Option<(Ns, u32)>,
     completions: Vec<Completion>,
     arrivals: Arrivals,
+    bursts: Bursts,
 }
 
 /// When the completions that the ring hands out next arrived: one stamp for all that were there together. What comes later, also with
@@ -121,6 +123,7 @@ impl<'a> NativeDriver<'a> {
             gathering: None,
             completions: Vec::new(),
             arrivals: Arrivals::default(),
+            bursts: Bursts::default(),
         }
     }
 
@@ -173,6 +176,24 @@ impl<'a> NativeDriver<'a> {
         let stamp = self.shell.now.get();
         for tag in retry {
             self.shell.wake(tag, stamp, false);
+        }
+        Ok(())
+    }
+
+    /// Pushes what is queued to the kernel and waits for completions, at most so long: for most of a burst where all that sessions
+    /// wait for is reads, for one where they wait for the log. A wake-up ends the wait.
+    fn push_and_sleep(&mut self, most: Duration) -> Result<(), EngineError> {
+        if most.is_zero() {
+            return self.push(0, most);
+        }
+        let shell = &self.shell;
+        let of_reads =
+            self.writing.is_none() && shell.commits.borrow().is_empty() && shell.log_space.borrow().is_empty();
+        let in_flight = shell.ring.borrow().in_flight() as u32;
+        self.push(if of_reads { self.bursts.wanted(in_flight) } else { 1 }, most)?;
+        let came = self.shell.ring.borrow().arrived() as u32;
+        if of_reads && came > 0 {
+            self.bursts.came(came);
         }
         Ok(())
     }
@@ -456,6 +477,7 @@ impl<'a> NativeDriver<'a> {
     fn drain_ring(&mut self) -> Result<(), EngineError> {
         // Sessions ask for more on the way; those completions are for the next turn.
         let most = self.shell.ring.borrow().in_flight();
+        let slice = (most / 4).clamp(*DRAIN_SLICE.start(), *DRAIN_SLICE.end());
         for taken in 0..most {
             let Some((mut completion, stamp)) = self.next_completion() else {
                 break;
@@ -471,7 +493,7 @@ impl<'a> NativeDriver<'a> {
             } else if completion.tag & TAG_READ != 0 {
                 self.finish_read(completion, stamp);
             }
-            if taken % DRAIN_SLICE == DRAIN_SLICE - 1 {
+            if taken % slice == slice - 1 {
                 self.run_ready()?;
                 if self.shell.unpushed.get() > 0 || !self.shell.deferred.borrow().is_empty() {
                     self.push(0, Duration::ZERO)?;
@@ -539,8 +561,7 @@ impl Driver for NativeDriver<'_> {
         self.run_ready()?;
         self.drive_log(timeout.is_zero())?;
         let sleep = self.sleep_limit(timeout);
-        let wait_for = u32::from(!sleep.is_zero());
-        self.push(wait_for, sleep)?;
+        self.push_and_sleep(sleep)?;
         self.shell.now.set(self.shell.instance.clock.now_ns());
         self.drain_ring()?;
         self.collect_wakeups();

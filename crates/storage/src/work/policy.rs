@@ -20,37 +20,6 @@ pub(super) struct Policy {
     pub(super) adaptive: bool,
 }
 
-/// How many completions to wait for by default: three quarters of the recent burst size, at most half of the depth.
-///
-/// Waiting for one completion takes a system call per completion even if they come in bursts; waiting for many delays
-/// those that are ready. On a device that completes in bursts, most of the usual burst is ready at once. On a device
-/// that completes evenly, exactly as many arrive as were waited for, so the next wait is for three quarters of that,
-/// and soon for one: the wait itself delays nothing. `docs/design/io-loop.md` has the measurements.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Bursts {
-    /// Running mean of the burst size, in units of 1/256.
-    mean: i32,
-    most: u32,
-}
-
-impl Bursts {
-    pub(super) fn new(depth: u32) -> Self {
-        Self { mean: 256, most: (depth / 2).max(1) }
-    }
-
-    /// Records the size of a burst.
-    #[inline]
-    pub(super) fn came(&mut self, n: u32) {
-        self.mean += ((n as i32) * 256 - self.mean) / 16;
-    }
-
-    /// Number of completions to wait for.
-    #[inline]
-    pub(super) fn wanted(&self) -> u32 {
-        ((self.mean * 3 / 1024) as u32).clamp(1, self.most)
-    }
-}
-
 /// Whether one positional call does the whole I/O.
 pub(super) fn is_positional(engine: IoEngine) -> bool {
     matches!(engine, IoEngine::Psync | IoEngine::Pvsync2)
@@ -139,22 +108,6 @@ mod tests {
         assert_eq!(Policy::of(&options).submit, 1);
         options.pace.batch_submit = Some(16);
         assert_eq!(Policy::of(&options).submit, 16);
-    }
-
-    #[test]
-    fn most_of_a_burst_is_waited_for_and_never_more_than_half_the_depth() {
-        let mut bursts = Bursts::new(32);
-        assert_eq!(bursts.wanted(), 1);
-        (0..200).for_each(|_| bursts.came(16));
-        assert_eq!(bursts.wanted(), 11);
-        (0..200).for_each(|_| bursts.came(32));
-        assert_eq!(bursts.wanted(), 16);
-        // An even device: exactly as many completions arrive as are waited for.
-        (0..200).for_each(|_| bursts.came(bursts.wanted()));
-        assert_eq!(bursts.wanted(), 1, "{bursts:?}");
-        let mut one = Bursts::new(1);
-        (0..200).for_each(|_| one.came(1));
-        assert_eq!(one.wanted(), 1);
     }
 
     #[test]

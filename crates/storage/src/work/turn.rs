@@ -230,7 +230,7 @@ impl Worker<'_> {
                 return Ok(());
             }
             let (at_least, timeout) = match more {
-                More::Enough if self.policy.adaptive => (self.bursts.wanted(), None),
+                More::Enough if self.policy.adaptive => (self.bursts.wanted(self.policy.depth), None),
                 More::Enough => (self.policy.complete_min, None),
                 More::At(due_ns) => {
                     let due_ns = due_ns.min(self.next_event_ns);

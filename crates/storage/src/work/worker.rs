@@ -7,7 +7,7 @@
 use super::board::{Board, Card, Orders};
 use super::logs::{Batch, Logs};
 use super::pace::{Minimum, Pace};
-use super::policy::{Bursts, Policy, is_synchronous};
+use super::policy::{Policy, is_synchronous};
 use super::read_back::{ReadBack, reads_back, verifies};
 use super::search::Search;
 use super::tally::{Stamps, Tally};
@@ -16,7 +16,7 @@ use crate::pattern::{Io, Pattern};
 use crate::readings::{CloneReading, DIRECTIONS, Way};
 use crate::spec::{IoEngine, JobOptions, Region};
 use crate::verify::Content;
-use assay_block::{BlockError, DirectFile, LaneDone, Lanes, ThreadUsage};
+use assay_block::{BlockError, Bursts, DirectFile, LaneDone, Lanes, ThreadUsage};
 use assay_measure::clock::{Clock, Ns};
 use assay_run::stop::Stop;
 use assay_run::thread_clock::{self, ThreadTimes};
@@ -252,7 +252,7 @@ impl<'a> Worker<'a> {
             search: Search::new(&options.pace, policy.depth),
             queued: Vec::with_capacity(depth),
             done: Vec::with_capacity(depth),
-            bursts: Bursts::new(policy.depth),
+            bursts: Bursts::default(),
             policy,
             now: 0,
             next_event_ns: 0,
