@@ -14,6 +14,8 @@ const GOAL_RATIO: f64 = 1.125;
 /// What bounds an automatic sweep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
+    /// The first load, which is doubled: 1, or the number of hosts; at most the greatest.
+    pub least_load: u64,
     /// No load above this; at least 1.
     pub max_load: u64,
     /// 99th percentile to keep, us, if one was asked for.
@@ -24,7 +26,8 @@ impl Limits {
     /// Steps of an automatic sweep at most: doublings, both sides of the knee, the narrowing of a goal.
     #[must_use]
     pub fn most_steps(&self) -> u64 {
-        let doublings = u64::from(self.max_load.max(1).next_power_of_two().ilog2()) + 1;
+        let times = self.max_load.div_ceil(self.least_load.max(1)).max(1);
+        let doublings = u64::from(times.next_power_of_two().ilog2()) + 1;
         doublings + 2 + self.goal_us.map_or(0, |_| GOAL_STEPS)
     }
 }
@@ -37,7 +40,7 @@ pub fn next(measured: &[Point], refused: Option<u64>, limits: &Limits) -> Option
     points.sort_by_key(|point| point.load);
     points.dedup_by_key(|point| point.load);
     let Some(last) = points.last() else {
-        return refused.is_none().then_some(1);
+        return refused.is_none().then_some(limits.least_load);
     };
     if refused.is_none() && last.load < limits.max_load && !topped(&points, limits) {
         return Some((last.load * 2).min(limits.max_load));
@@ -85,7 +88,8 @@ fn around_goal(points: &[Point], limits: &Limits) -> Option<u64> {
     let low = points[at].load;
     // A step without a percentile may lie between: it is no border.
     let high = points[at + 1..].iter().find(|point| point.us_p99.is_some())?.load;
-    let spent = points.iter().filter(|point| !point.load.is_power_of_two());
+    let is_doubled = |load: u64| load.is_multiple_of(limits.least_load) && (load / limits.least_load).is_power_of_two();
+    let spent = points.iter().filter(|point| !is_doubled(point.load));
     let known = high - low <= 1 || high as f64 <= GOAL_RATIO * low as f64;
     (!known && (spent.count() as u64) < 2 + GOAL_STEPS).then(|| low.midpoint(high))
 }

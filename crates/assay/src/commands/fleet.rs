@@ -3,6 +3,7 @@
 mod borrowed;
 mod pairs;
 mod project;
+mod sweep;
 
 use super::flag_time::time_within;
 use crate::cli::{
@@ -91,6 +92,7 @@ pub(super) fn part(args: &FleetPartArgs) -> Result<Code, Failure> {
         Asked::Run(args) => super::run::run(&args),
         Asked::Io(args) => super::io::io(&args),
         Asked::Probe(command) => super::probe::probe(&command),
+        Asked::Sweep => Err(Failure::usage("a sweep is led from its controller: a host is given its steps")),
     }
 }
 
@@ -267,13 +269,14 @@ fn run(args: &FleetRunArgs) -> Result<Code, Failure> {
         None => None,
     };
     let address = borrowed.as_ref().map_or(named, |borrowed| borrowed.address.clone());
-    let mut gathered = match &args.take {
+    let are_borrowed = borrowed.is_some();
+    let gathered = match &args.take {
         Some(run) => controller::take(&address, run, lost_after, &stop, &mut shown)?,
         None => {
             let id = rundir::new_id();
             let place = rundir::place(args.output.as_deref(), workload, &id);
             rundir::refuse_used(&place)?;
-            let asked = controller::Asked {
+            let mut asked = controller::Asked {
                 address: address.clone(),
                 run: id,
                 version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -284,24 +287,17 @@ fn run(args: &FleetRunArgs) -> Result<Code, Failure> {
                 lost_after,
                 dead_man,
             };
-            if workload == pairs::NAME {
-                return pairs::run(args, &asked, place, &stop, &mut shown);
+            match workload {
+                pairs::NAME => return pairs::run(args, &asked, place, &stop, &mut shown),
+                sweep::NAME => return sweep::run(args, &mut asked, are_borrowed, &stop, &mut shown),
+                _ => controller::run(&asked, &stop, &mut shown)?,
             }
-            controller::run(&asked, &stop, &mut shown)?
         }
     };
     drop(shown);
-    if borrowed.is_some() {
-        // Their own records go with them.
-        gathered.hosts.iter_mut().for_each(|host| host.dir.clear());
-    }
-    let run = gathered.plan.spec.run.clone();
-    let code = leave(args, &gathered, &stop)?;
-    // Only what is written is forgotten.
-    if let Err(error) = controller::forget(&address, &run) {
-        ui::say(&format!("notice: run {run} is still kept at the server: {error}"));
-    }
-    Ok(code)
+    let (record, is_partial) = recorded(args, gathered, are_borrowed)?;
+    let dir = RunDir::create(rundir::place(args.output.as_deref(), &record.run.workload, &record.run.id))?;
+    leave(&address, &record, is_partial, &dir, &stop, &mut |record| answer::product(record, args.format, dir.path()))
 }
 
 /// The seed among the settings.
@@ -316,6 +312,8 @@ enum Asked {
     /// A probe: every host does the whole of it.
     Io(IoArgs),
     Probe(ProbeCommand),
+    /// One run after the other.
+    Sweep,
 }
 
 /// The command for every host. The controller asks, and each host again: nobody on the bus has it do anything else.
@@ -327,13 +325,14 @@ fn asked(command: &[String]) -> Result<Asked, Failure> {
         Command::Run(asked) => of_run(asked),
         Command::Orders(OrdersArgs { command: OrdersCommand::Run(asked) }) => of_run(asked.into()),
         Command::Io(asked) => of_io(asked)?,
+        Command::Sweep(asked) => (Asked::Sweep, sweep::refused(&asked)),
         Command::Probe(asked) if registry::probe(&asked.name).is_some_and(|probe| probe.over_hosts.is_some()) => {
             of_probe(asked)
         }
         _ => {
             return Err(Failure::usage(format!(
-                "`{}` cannot run on a fleet; run, orders run, io, sync and redo can, whose readings are counts and buckets that add up over \
-                 hosts",
+                "`{}` cannot run on a fleet; run, sweep, orders run, io, sync and redo can, whose readings are counts and buckets that add \
+                 up over hosts",
                 command.first().map_or("", String::as_str)
             )));
         }
@@ -398,16 +397,19 @@ fn of_io(asked: IoArgs) -> Result<(Asked, Refused), Failure> {
 /// environment, and nothing else; of a probe its words.
 fn words(args: &FleetRunArgs) -> Result<(&'static str, Vec<String>), Failure> {
     match asked(&args.command)? {
-        Asked::Run(asked) => words_of_run(&asked),
+        Asked::Run(asked) => {
+            let configured = configure::configure(&asked.settings, asked.more.flags.said.clone())?;
+            Ok((configured.workload, words_of(&configured)?))
+        }
+        Asked::Sweep => Ok((sweep::NAME, args.command.clone())),
         Asked::Io(_) => Ok((assay_storage::SPEC.name, args.command.clone())),
         Asked::Probe(asked) => Ok((registry::probe(&asked.name).map_or("", |probe| probe.name), args.command.clone())),
     }
 }
 
-fn words_of_run(asked: &RunArgs) -> Result<(&'static str, Vec<String>), Failure> {
-    let more = &asked.more;
-    let configured = configure::configure(&asked.settings, more.flags.said.clone())?;
-    fits(&configured)?;
+/// A run with these settings, as every host is given it.
+fn words_of(configured: &Configured) -> Result<Vec<String>, Failure> {
+    fits(configured)?;
     let command: &[&str] =
         if configured.workload == assay_slob::NAME { &["run"] } else { &[configured.workload, "run"] };
     let mut words: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
@@ -423,7 +425,7 @@ fn words_of_run(asked: &RunArgs) -> Result<(&'static str, Vec<String>), Failure>
         words.extend(["--set".to_owned(), format!("{}={}", line.name, line.value)]);
     }
     words.extend(["--target".to_owned(), configured.url.clone()]);
-    Ok((configured.workload, words))
+    Ok(words)
 }
 
 /// Refuses what no sum over hosts would be true of.
@@ -466,12 +468,16 @@ fn record_of(mut data: RunData, series: SeriesBuilder, gathered: &Gathered) -> R
     Ok(record::of(&data, series))
 }
 
-/// Writes the record and prints the product.
-fn leave(args: &FleetRunArgs, gathered: &Gathered, stop: &Stop) -> Result<Code, Failure> {
+/// The record of what the hosts gave, and whether hosts are missing in it.
+fn recorded(args: &FleetRunArgs, mut gathered: Gathered, are_borrowed: bool) -> Result<(Record, bool), Failure> {
+    if are_borrowed {
+        // Their own records go with them.
+        gathered.hosts.iter_mut().for_each(|host| host.dir.clear());
+    }
     let mut series = SeriesBuilder::default();
     let max_skew = args.max_skew.as_deref().map(|text| duration("--max-skew", text, Duration::ZERO)).transpose()?;
     let max_skew_ns = max_skew.map(|skew| skew.as_nanos() as Ns);
-    let FleetRun { data, fleet, is_partial } = of(gathered, max_skew_ns, &mut |piece| match piece {
+    let FleetRun { data, fleet, is_partial } = of(&gathered, max_skew_ns, &mut |piece| match piece {
         Piece::Activity(activity) => series.activity(activity.clone()),
         Piece::Step(from, to) => series.push(from, to),
     });
@@ -479,14 +485,29 @@ fn leave(args: &FleetRunArgs, gathered: &Gathered, stop: &Stop) -> Result<Code, 
         let lines = gathered.hosts.iter().map(|host| format!("{}: {}", host.hello.name, host.lost)).collect();
         return Err(Failure { code: Code::Unusable, lines });
     }
-    let mut record = record_of(data.clone(), series, gathered)?;
+    let mut record = record_of(data, series, &gathered)?;
     record.parts.put(&fleet);
     assay_report::kinds::attach_metrics(&mut record);
-    let dir = RunDir::create(rundir::place(args.output.as_deref(), &data.workload, &data.run_id))?;
-    let written = record::write(&dir, &record);
-    answer::product(&record, args.format, dir.path())?;
+    Ok((record, is_partial))
+}
+
+/// Writes the record, delivers it, and forgets at the server what is written.
+fn leave(
+    address: &Address,
+    record: &Record,
+    is_partial: bool,
+    dir: &RunDir,
+    stop: &Stop,
+    deliver: &mut perform::Deliver<'_>,
+) -> Result<Code, Failure> {
+    let written = record::write(dir, record);
+    deliver(record)?;
     written?;
     ui::say(&format!("record: {}", dir.path().display()));
-    let code = perform::code_of_run(&record, stop);
+    let code = perform::code_of_run(record, stop);
+    let run = &record.run.id;
+    if let Err(error) = controller::forget(address, run) {
+        ui::say(&format!("notice: run {run} is still kept at the server: {error}"));
+    }
     Ok(if code == Code::Good && is_partial { Code::Invalid } else { code })
 }

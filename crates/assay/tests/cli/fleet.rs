@@ -409,6 +409,29 @@ fn a_probe_on_all_hosts_is_one_test_of_all_their_clones() {
 }
 
 #[test]
+fn a_sweep_is_a_run_of_the_same_hosts_at_each_load() {
+    let Some(mut fleet) = Fleet::of(&["a", "b"]) else { return };
+    let sweep = |sessions| with(&["--", "sweep", "--sessions", sessions], &with(&NULL[2..8], &["--time", "1"]));
+    let ran = fleet.run(&["--hosts", "2"], &sweep("1,2")).code(2);
+    assert!(ran.err.contains("2 hosts take part, and each needs a session"), "{}", ran.err);
+    assert!(!fleet.place.path("run").exists());
+    fleet.run(&["--hosts", "2"], &sweep("2,3")).code(0);
+    let record = fleet.record();
+    assert_eq!((&record["kind"], &record["run"]["verdict"]), (&Value::from("sweep"), &Value::from("complete")));
+    assert_eq!(record["parts"]["sweep"]["target"], "null: on 2 hosts");
+    let steps = record["parts"]["sweep"]["steps"].as_array().expect("steps");
+    let place = |step: &Value| format!("run/{}/record.json", step["place"]["directory"].as_str().expect("a directory"));
+    let of_steps: Vec<Value> = steps.iter().map(|step| json(&fleet.place.read(&place(step)))).collect();
+    let found: Vec<_> = of_steps.iter().map(|step| (count(&step["run"]["sessions"]), rows(step).len())).collect();
+    assert_eq!(found, [(2, 2), (3, 2)], "each step is a run of both hosts");
+    // A step that a host is missing in does not count for a run of both.
+    fleet.agents.pop().expect("an agent").kill();
+    let begun = ["--hosts", "2", "--wait", "0.2s", "-o", "next"];
+    let ran = fleet.run(&begun, &sweep("2")).code(3);
+    assert!(ran.err.contains("1 of 2 hosts answer"), "{}", ran.err);
+}
+
+#[test]
 fn what_does_not_fit_together_is_refused_before_anything_starts() {
     let Some(mut fleet) = Fleet::of(&["a"]) else { return };
     let refused = |fleet: &Fleet, more: &[&str], command: &[&str], code: i32, why: &str| {
@@ -419,7 +442,9 @@ fn what_does_not_fit_together_is_refused_before_anything_starts() {
     };
     let null = with(NULL, &["--time", "1"]);
     for (command, why) in [
-        (&["--", "sweep"][..], "`sweep` cannot run on a fleet"),
+        (&["--", "throttle"][..], "`throttle` cannot run on a fleet"),
+        (&["--", "sweep", "--target", "null:", "--cpus", "1"], "--cpus has no meaning"),
+        (&["--", "sweep", "--target", "temp:postgres"], "each host would start a server of its own"),
         (&["--", "run", "--target", "sqlite:x.db"], "of the processes of one host"),
         (&["--", "run", "--target", "temp:postgres"], "each host would start a server of its own"),
         (&["--", "run", "--target", "postgres://me:secret@db/x"], "a password is a secret and does not travel"),

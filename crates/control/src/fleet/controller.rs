@@ -156,6 +156,17 @@ pub fn run(asked: &Asked, stop: &Stop, watcher: &mut dyn Watcher) -> Result<Gath
     })
 }
 
+/// How many hosts would take part.
+///
+/// # Errors
+/// Too few answer, or they do not fit together.
+pub fn present(asked: &Asked, stop: &Stop, watcher: &mut dyn Watcher) -> Result<usize, FleetError> {
+    super::runtime()?.block_on(async {
+        let bus = Bus::connect(&asked.address, "controller").await?;
+        Ok(find(&bus, asked, stop, watcher).await?.len())
+    })
+}
+
 /// Takes a run that another controller began.
 ///
 /// # Errors

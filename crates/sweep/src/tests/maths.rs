@@ -207,15 +207,15 @@ proptest! {
     fn auto_ends_on_any_curve(
         rates in prop::collection::vec(0.0_f64..1000.0, 1..50),
         p99 in prop::collection::vec(prop::option::of(0.0_f64..10_000.0), 1..50),
-        max_load in 1_u64..2000,
+        (least_load, max_load) in (1_u64..8).prop_flat_map(|least| (Just(least), least..2000)),
         goal in prop::option::of(0.0_f64..10_000.0),
         refuse_above in prop::option::of(1_u64..2000),
     ) {
-        let limits = Limits { max_load, goal_us: goal };
+        let limits = Limits { least_load, max_load, goal_us: goal };
         let mut points: Vec<Point> = Vec::new();
         let mut refused: Option<u64> = None;
         while let Some(load) = next(&points, refused, &limits) {
-            prop_assert!(load >= 1 && load <= max_load);
+            prop_assert!(load >= least_load && load <= max_load);
             prop_assert!(points.iter().all(|point| point.load != load));
             prop_assert!(refused.is_none_or(|refused| load < refused));
             if refuse_above.is_some_and(|above| load > above) {
@@ -240,19 +240,22 @@ fn visited(limits: &Limits, rate: impl Fn(f64) -> f64, p99: impl Fn(f64) -> f64)
 
 #[test]
 fn auto_doubles_until_two_steps_gain_nothing_and_fills_in_around_the_knee() {
-    let limits = Limits { max_load: 1024, goal_us: None };
+    let limits = Limits { least_load: 1, max_load: 1024, goal_us: None };
     let loads = visited(&limits, |n| n.min(16.0), |_| 1.0);
     assert_eq!(loads, [1, 2, 4, 8, 16, 32, 64, 12, 24]);
     // One flat step is no end: 4 gains nothing over 2, 8 does.
     let loads = visited(&limits, |n| if n == 4.0 { 2.0 } else { n.min(8.0) }, |_| 1.0);
     assert_eq!(loads[..6], [1, 2, 4, 8, 16, 32]);
-    let bounded = Limits { max_load: 6, goal_us: None };
+    let bounded = Limits { least_load: 1, max_load: 6, goal_us: None };
     assert_eq!(visited(&bounded, |n| n, |_| 1.0), [1, 2, 4, 6]);
+    // Of three hosts each has a session.
+    let of_hosts = Limits { least_load: 3, max_load: 1024, goal_us: None };
+    assert_eq!(visited(&of_hosts, |n| n.min(48.0), |_| 1.0), [3, 6, 12, 24, 48, 96, 192, 36, 72]);
 }
 
 #[test]
 fn auto_narrows_the_highest_load_that_keeps_a_goal() {
-    let limits = Limits { max_load: 1024, goal_us: Some(5000.0) };
+    let limits = Limits { least_load: 1, max_load: 1024, goal_us: Some(5000.0) };
     // Beyond 4 sessions each costs latency alone: 100 us a session.
     let loads = visited(&limits, |n| n.min(4.0), |n| 100.0 * n);
     let highest = loads.iter().filter(|load| **load <= 50).max();

@@ -32,39 +32,19 @@ const PENDING: &str = "not finished yet, or killed: steps are missing";
 
 pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
     let axes = Axes::read(args)?;
-    let held = axes.held();
-    let first = first_load(&axes);
-    let mut configured = configure::configure(&args.settings_of(&axes), options(args, &held[0], first))?;
-    configure::draw_seed(&mut configured.settings);
+    let mut configured = first(args, &axes, 1)?;
     if !configured.settings.text("TRACE").is_empty() {
         return Err(Failure::usage(
             "TRACE belongs to one run: every step of a sweep would write the same file; leave it out",
         ));
-    }
-    let id = rundir::new_id();
-    let place = rundir::place(args.output.as_deref(), "sweep", &id);
-    if args.output.is_some() {
-        rundir::refuse_used(&place)?;
     }
     let found = perform::data_set(&configured)?;
     let data = match &found {
         Some(data) => data.clone(),
         None => configure::imagined(&configured.settings),
     };
-    let seed = configured.settings.int("SEED");
-    let mut running = Running {
-        args,
-        axes: &axes,
-        swept: under_way(&axes, &configured, id, seed),
-        begun: Instant::now(),
-        place,
-        stop: Stop::of_process(),
-        server: None,
-        data,
-        worst: Code::Good,
-        step_s: 0.0,
-        shown: Shown::default(),
-    };
+    let shown = configured.shown();
+    let mut running = Running::new(args, axes, &configured, shown, By::Here { server: None, data: data.clone() })?;
     // Every step is planned before the first byte is written, automatic ones as far as they are known.
     let plan = running.plan_all()?;
     running.step_s = (plan.warmup_ns + plan.run_time_ns) as f64 / 1e9;
@@ -73,25 +53,75 @@ pub(super) fn sweep(args: &SweepArgs) -> Result<Code, Failure> {
         None => Some(perform::plan_prepare(&configured)?),
     };
     if args.dry_run {
-        return dry_run(&running, &configured, &plan, prepare.as_ref().map(|load| load.plan.as_slice()));
+        return dry_run(&running, &configured, &plan, &data, prepare.as_ref().map(|load| load.plan.as_slice()));
     }
     running.shown = Shown::ready(&args.live, &running.place)?;
     signals::watch()?;
     // Refused now rather than measured on a server that was started with the first value.
     let of_server = configured.target.server_params();
-    if configured.is_temporary() && axes.vary(of_server) {
+    if configured.is_temporary() && running.axes.vary(of_server) {
         return Err(Failure::usage(format!(
             "{} apply to the temporary server, which starts once for the whole sweep: give one value",
             of_server.join(", ")
         )));
     }
     configured.start(&running.stop)?;
-    if let Some(load) = &prepare {
-        running.data = perform::prepare(&configured, load, &running.stop)?;
+    if let (Some(load), By::Here { data, .. }) = (&prepare, &mut running.by) {
+        *data = perform::prepare(&configured, load, &running.stop)?;
     }
-    running.server = Some(&configured);
+    if let By::Here { server, .. } = &mut running.by {
+        *server = Some(&configured);
+    }
     let _shared = configured.target.share(&configured.location, &configured.settings)?;
     running.run()
+}
+
+/// The hosts of a fleet, of which every step is a run of all.
+pub(super) struct OverHosts<'a> {
+    /// How many: each has a session at least.
+    pub(super) count: u64,
+    /// What every step must be, for a run of hosts.
+    pub(super) fits: &'a dyn Fn(&Configured) -> Result<(), Failure>,
+    /// Has them run a step, whose record is left in this directory.
+    pub(super) perform: &'a mut dyn FnMut(&Configured, &Path, &mut perform::Deliver<'_>) -> Result<Code, Failure>,
+}
+
+/// The same, each step on all hosts of a fleet at once.
+pub(super) fn over_hosts<'a>(args: &'a SweepArgs, hosts: OverHosts<'a>) -> Result<Code, Failure> {
+    let axes = Axes::read(args)?;
+    let count = hosts.count;
+    refuse_fewer_sessions(args, &axes, count)?;
+    let configured = first(args, &axes, count)?;
+    (hosts.fits)(&configured)?;
+    let shown = format!("{} on {count} hosts", configured.shown());
+    let mut running = Running::new(args, axes, &configured, shown, By::Hosts(hosts))?;
+    running.step_s = configured.settings.ns("RUN_TIME") as f64 / 1e9;
+    running.run()
+}
+
+fn refuse_fewer_sessions(args: &SweepArgs, axes: &Axes, hosts: u64) -> Result<(), Failure> {
+    let (option, given) = match &axes.sessions {
+        Sessions::List(list) => ("--sessions", list[0]),
+        Sessions::Auto(max_load) => ("--max-sessions", *max_load),
+    };
+    if given >= hosts {
+        return Ok(());
+    }
+    let said = if option == "--sessions" { args.sessions.clone() } else { given.to_string() };
+    Err(Failure::usage(format!(
+        "{option} {said}: {hosts} hosts take part, and each needs a session; give {hosts} or more"
+    )))
+}
+
+/// The settings of the first step.
+fn first(args: &SweepArgs, axes: &Axes, least_load: u64) -> Result<Configured, Failure> {
+    let load = match &axes.sessions {
+        Sessions::List(list) => list[0],
+        Sessions::Auto(_) => least_load,
+    };
+    let mut configured = configure::configure(&args.settings_of(axes), options(args, &axes.held()[0], load))?;
+    configure::draw_seed(&mut configured.settings);
+    Ok(configured)
 }
 
 impl SweepArgs {
@@ -105,14 +135,8 @@ fn options(args: &SweepArgs, held: &Held, sessions: u64) -> Vec<Said> {
     args.flags.said.iter().cloned().chain(held.options(sessions)).collect()
 }
 
-fn first_load(axes: &Axes) -> u64 {
-    match &axes.sessions {
-        Sessions::List(list) => list[0],
-        Sessions::Auto(_) => 1,
-    }
-}
-
-fn under_way(axes: &Axes, configured: &Configured, id: String, seed: u64) -> UnderWay {
+/// `shown` is what is measured.
+fn under_way(axes: &Axes, configured: &Configured, id: String, shown: String) -> UnderWay {
     let labels = RunData {
         run_id: id,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -120,23 +144,32 @@ fn under_way(axes: &Axes, configured: &Configured, id: String, seed: u64) -> Und
         label: perform::label(configured),
         workload: configured.workload.to_owned(),
         engine: configured.target.name().to_owned(),
-        seed,
+        seed: configured.settings.int("SEED"),
         ..RunData::default()
     };
-    UnderWay::new(labels, configured.shown(), axes.listed(), axes.goal()).doing(configured.target.operations())
+    UnderWay::new(labels, shown, axes.listed(), axes.goal()).doing(configured.target.operations())
+}
+
+/// Who runs the steps.
+enum By<'a> {
+    /// This process.
+    Here {
+        /// The target whose server is used, once it runs.
+        server: Option<&'a Configured>,
+        data: DataSet,
+    },
+    Hosts(OverHosts<'a>),
 }
 
 /// A sweep under way.
 struct Running<'a> {
     args: &'a SweepArgs,
-    axes: &'a Axes,
+    axes: Axes,
     swept: UnderWay,
     begun: Instant,
     place: PathBuf,
     stop: Stop,
-    /// The target whose server is used, once it runs.
-    server: Option<&'a Configured>,
-    data: DataSet,
+    by: By<'a>,
     /// The exit code: the first step's failure, if any.
     worst: Code,
     /// How long a step takes, s: as planned, then as measured.
@@ -144,24 +177,64 @@ struct Running<'a> {
     shown: Shown,
 }
 
-impl Running<'_> {
-    /// Settings and plan of one step.
-    fn plan(&self, held: &Held, sessions: u64) -> Result<(Configured, Plan), Failure> {
-        let settings = self.args.settings_of(self.axes);
+impl<'a> Running<'a> {
+    fn new(
+        args: &'a SweepArgs,
+        axes: Axes,
+        configured: &Configured,
+        shown: String,
+        by: By<'a>,
+    ) -> Result<Self, Failure> {
+        let id = rundir::new_id();
+        let place = rundir::place(args.output.as_deref(), "sweep", &id);
+        if args.output.is_some() {
+            rundir::refuse_used(&place)?;
+        }
+        Ok(Self {
+            args,
+            swept: under_way(&axes, configured, id, shown),
+            axes,
+            begun: Instant::now(),
+            place,
+            stop: Stop::of_process(),
+            by,
+            worst: Code::Good,
+            step_s: 0.0,
+            shown: Shown::default(),
+        })
+    }
+
+    /// Settings of one step.
+    fn configured(&self, held: &Held, sessions: u64) -> Result<Configured, Failure> {
+        let settings = self.args.settings_of(&self.axes);
         let (mut configured, _) = configure::configure_quietly(&settings, options(self.args, held, sessions))?;
         configure::take_seed(&mut configured.settings, self.swept.seed());
-        if let Some(server) = self.server {
+        Ok(configured)
+    }
+
+    /// Plan of one step, in this process.
+    fn plan(&self, configured: &mut Configured) -> Result<Plan, Failure> {
+        let By::Here { server, data } = &self.by else {
+            return Err(Failure::new(Code::Bug, "hosts plan their own steps"));
+        };
+        if let Some(server) = server {
             configured.use_server_of(server);
         }
-        let plan = perform::plan(&mut configured, &self.data)?;
-        Ok((configured, plan))
+        perform::plan(configured, data)
     }
 
     /// The loads of a curve that are known before it is begun.
     fn known_loads(&self) -> Vec<u64> {
         match &self.axes.sessions {
             Sessions::List(list) => list.clone(),
-            Sessions::Auto(_) => vec![1],
+            Sessions::Auto(_) => vec![self.least_load()],
+        }
+    }
+
+    fn least_load(&self) -> u64 {
+        match &self.by {
+            By::Here { .. } => 1,
+            By::Hosts(hosts) => hosts.count,
         }
     }
 
@@ -170,7 +243,8 @@ impl Running<'_> {
         let mut first = None;
         for held in self.axes.held() {
             for sessions in self.known_loads() {
-                let (_, plan) = self.plan(&held, sessions).map_err(|failure| Failure {
+                let plan = self.configured(&held, sessions).and_then(|mut configured| self.plan(&mut configured));
+                let plan = plan.map_err(|failure| Failure {
                     lines: failure.lines.iter().map(|line| format!("{}: {line}", held.text(sessions))).collect(),
                     ..failure
                 })?;
@@ -295,18 +369,22 @@ impl Running<'_> {
     }
 
     fn limits(&self, max_load: u64) -> auto::Limits {
-        auto::Limits { max_load, goal_us: self.axes.goal_us }
+        auto::Limits { least_load: self.least_load(), max_load, goal_us: self.axes.goal_us }
     }
 
     fn perform(
-        &self,
+        &mut self,
         held: &Held,
         sessions: u64,
         place: &Path,
         deliver: &mut perform::Deliver<'_>,
     ) -> Result<Code, Failure> {
+        let mut configured = self.configured(held, sessions)?;
+        if let By::Hosts(hosts) = &mut self.by {
+            return (hosts.perform)(&configured, place, deliver);
+        }
         let _confined = held.cpus.map(Confined::to).transpose()?;
-        let (configured, plan) = self.plan(held, sessions)?;
+        let plan = self.plan(&mut configured)?;
         perform::perform(&configured, &plan, &self.stop, rundir::new_id(), place.to_path_buf(), deliver)
     }
 
@@ -338,6 +416,7 @@ fn dry_run(
     running: &Running<'_>,
     configured: &Configured,
     plan: &Plan,
+    data: &DataSet,
     prepare: Option<&[Line]>,
 ) -> Result<Code, Failure> {
     let held = running.axes.held();
@@ -351,7 +430,7 @@ fn dry_run(
         .map(|text| if automatic { format!("from {text}") } else { text })
         .collect();
     let text = if is_json(running.args.format) {
-        let first = run_plan::json(configured, plan, &running.data, prepare);
+        let first = run_plan::json(configured, plan, data, prepare);
         plan_text::pretty(&json!({
             "sweep": {
                 "axes": running.axes.listed(),
@@ -369,7 +448,7 @@ fn dry_run(
             out.push_str(&format!("  {text}\n"));
         }
         out.push_str("\nThe first step:\n\n");
-        out.push_str(&run_plan::whole(configured, plan, &running.data, prepare));
+        out.push_str(&run_plan::whole(configured, plan, data, prepare));
         out
     };
     ui::product(&text)?;
