@@ -58,7 +58,10 @@ fn data_set(record: &Record) -> Option<String> {
     let written = fact(facts::DATA_REDO).map_or_else(String::new, |bytes| {
         format!("; {} of redo were written to it since, this run's included", units::size(bytes))
     });
-    let age = units::duration(age_s.saturating_mul(1_000_000_000));
+    let age = match age_s {
+        0 => "less than a second".to_owned(),
+        s => units::duration(s.saturating_mul(1_000_000_000)),
+    };
     Some(format!("The data set was made {age} before the run{written}."))
 }
 
