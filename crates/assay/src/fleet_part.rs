@@ -2,6 +2,10 @@
 //!
 //! Standard output is for words to the agent, one line of JSON each; what a run prints there is left out.
 
+mod lockstep;
+
+pub(crate) use lockstep::Lockstep;
+
 use crate::cli::FleetPartArgs;
 use crate::exit::Failure;
 use crate::ui;
@@ -42,6 +46,8 @@ pub(crate) struct FleetPart {
     seed: u64,
     orders: Mutex<Receiver<Order>>,
     begin: OnceLock<Begin>,
+    /// Instant of its gate by `CLOCK_MONOTONIC`, ns.
+    gate_ns: OnceLock<Ns>,
     /// Of a probe: it has begun, and so long after the instant, ns.
     has_begun: AtomicBool,
     late_ns: AtomicU64,
@@ -68,13 +74,18 @@ pub(crate) fn begin() {
     };
     let clock = Clock::real();
     let gate_ns = part.start_at(clock.now_ns());
-    while let Some(left) = gate_ns.checked_sub(clock.now_ns()).filter(|left| *left > 0) {
+    reach(mono_ns() + gate_ns.saturating_sub(clock.now_ns()));
+    part.late_ns.store(clock.now_ns().saturating_sub(gate_ns), Ordering::Relaxed);
+}
+
+/// Waits for an instant of `CLOCK_MONOTONIC`, which is near.
+fn reach(at_ns: Ns) {
+    while let Some(left) = at_ns.checked_sub(mono_ns()).filter(|left| *left > 0) {
         match left {
             ..SPIN_NS => std::hint::spin_loop(),
             _ => std::thread::sleep(Duration::from_nanos(left - SPIN_NS)),
         }
     }
-    part.late_ns.store(clock.now_ns().saturating_sub(gate_ns), Ordering::Relaxed);
 }
 
 /// Says what a probe measured here, and where its own record will be.
@@ -98,6 +109,7 @@ pub(crate) fn attach(args: &FleetPartArgs) -> Result<(), Failure> {
         seed,
         orders: Mutex::new(orders),
         begin: OnceLock::new(),
+        gate_ns: OnceLock::new(),
         has_begun: AtomicBool::new(false),
         late_ns: AtomicU64::new(0),
     });
@@ -116,6 +128,11 @@ pub(crate) fn attach(args: &FleetPartArgs) -> Result<(), Failure> {
 }
 
 impl FleetPart {
+    /// How many hosts there are.
+    pub(crate) fn hosts(&self) -> u64 {
+        u64::from(self.hosts)
+    }
+
     /// The seed of all hosts.
     pub(crate) fn seed(&self) -> u64 {
         self.seed
@@ -134,21 +151,28 @@ impl FleetPart {
 
     /// Says that every session is ready, and which server this host can read for all; waits until shortly before the start.
     pub(crate) fn await_start(&self, stop: &Stop, server: Option<String>) {
-        self.say(&Said::Ready(server));
+        if let Some(begin) = self.await_order(stop, &Said::Ready(server)) {
+            let _ = self.begin.set(begin);
+        }
+    }
+
+    /// Says that it waits to begin, and waits until shortly before that; `None` where it shall stop.
+    fn await_order(&self, stop: &Stop, waits: &Said) -> Option<Begin> {
+        self.say(waits);
         let orders = locked(&self.orders);
         // Many hosts may be one machine: nobody wakes to look whether there is something to do.
         let begin = loop {
             match orders.recv_timeout(LOOK) {
                 Ok(Order::Start(begin)) => break begin,
                 Err(RecvTimeoutError::Timeout) if !stop.requested() => {}
-                Ok(Order::Stop) | Err(_) => return,
+                Ok(Order::Stop) | Err(_) => return None,
             }
         };
-        let _ = self.begin.set(begin);
         let lead_ns = (LEAD_NS + LEAD_OF_HOST_NS * u64::from(self.host)).min(LEAD_NS_MAX);
         while let Some(left) = begin.at_ns.checked_sub(mono_ns() + lead_ns).filter(|_| !stop.requested()) {
             let _ = orders.recv_timeout(Duration::from_nanos(left).min(LOOK));
         }
+        Some(begin)
     }
 
     /// The instant of the gate by the run's clock: the agreed one, unless it is over.
@@ -156,6 +180,7 @@ impl FleetPart {
         let (now_ns, mono) = (Clock::real().now_ns(), mono_ns());
         let agreed = self.begin.get().map_or(0, |begin| now_ns + begin.at_ns.saturating_sub(mono));
         let gate_ns = agreed.max(earliest_ns);
+        let _ = self.gate_ns.set(mono + gate_ns.saturating_sub(now_ns));
         self.say(&Said::Gate(mono + gate_ns.saturating_sub(now_ns)));
         gate_ns
     }

@@ -40,10 +40,10 @@ pub(crate) fn probes() -> impl Iterator<Item = &'static ProbeSpec> {
     assay_probes::PROBES.iter().chain([&assay_storage::SPEC])
 }
 
-/// The kinds of records: of workloads, of loads, of recovery, of sweeps, of platforms and fits, and what the probes bring, which come last and so
-/// are asked first.
+/// The kinds of records: of workloads, of loads, of recovery, of sweeps, of platforms and fits, of hosts beside each other, and what the probes
+/// bring, which come last and so are asked first.
 pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
-    let above: [&dyn Kind; 8] = [
+    let above: [&dyn Kind; 9] = [
         &Orders,
         &load_test::KIND,
         &crash::KIND,
@@ -51,6 +51,7 @@ pub(crate) fn kinds() -> Vec<&'static dyn Kind> {
         assay_platform::record::KIND,
         assay_platform::passport::record::KIND,
         assay_platform::fit::record::KIND,
+        assay_platform::hosts::KIND,
         &assay_control::fleet::pairs::KIND,
     ];
     let of_probes = probes().map(|probe| probe.kind);

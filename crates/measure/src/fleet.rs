@@ -2,8 +2,11 @@
 
 use crate::figures::{figures, of_layer};
 use crate::record::{Figure, Metric, Part, Record};
-use crate::section::{Sections, Weight, number};
+use crate::section::{Cell, Sections, Weight, number};
 use crate::units::fixed;
+
+/// Why a host has no rate: its figures are none of operations, and stand in sections of their own.
+pub const UNCOUNTED: &str = "its test counts no operations";
 
 /// A run of several hosts.
 #[figures(group = Host)]
@@ -51,13 +54,13 @@ pub struct FleetHost {
     #[column("sessions")]
     pub sessions_count: u64,
     /// Operations per second of its window.
-    #[column("ops/s", 1)]
+    #[column("ops/s", with = counted)]
     pub ops_per_s: Figure,
     /// Its rate over the median host's, 0..100.
-    #[column("of median %", 1)]
+    #[column("of median %", with = counted)]
     pub of_median_pct: Figure,
     /// 99th percentile of its operations.
-    #[column("p99 us", 1)]
+    #[column("p99 us", with = counted)]
     pub op_us_p99: Figure,
     /// Its last driver thread past the gate, after the instant agreed on.
     #[column("start ms", 3)]
@@ -76,6 +79,11 @@ pub struct FleetHost {
     pub note: String,
 }
 
+/// A column of operations is left out where none are counted.
+fn counted(figure: &Figure) -> Cell {
+    if figure.reason() == Some(UNCOUNTED) { Cell::from("") } else { Cell::figure(figure, 1) }
+}
+
 impl Part for Fleet {
     const NAME: &'static str = "fleet";
 }
@@ -84,7 +92,7 @@ impl Fleet {
     /// Orders the hosts: what a reader should look at comes first.
     pub fn oddest_first(&mut self) {
         let distance = |host: &FleetHost| match (host.ops_per_s.value(), host.of_median_pct.value()) {
-            (None, _) => f64::MAX,
+            (None, _) if host.ops_per_s.reason() != Some(UNCOUNTED) => f64::MAX,
             (_, pct) => pct.map_or(0.0, |pct| (pct - 100.0).abs()),
         };
         self.hosts.sort_by(|a, b| distance(b).total_cmp(&distance(a)).then_with(|| a.name.cmp(&b.name)));

@@ -13,7 +13,7 @@ pub(crate) const RULES: &Judges<PlatformInfo> =
 /// How busy a host may be before the first test, %. Decided here: a tenth of the CPUs moves a p99.
 pub const MOST_BUSY_PCT: f64 = 10.0;
 
-const BUSY: Rule = Rule {
+pub(crate) const BUSY: Rule = Rule {
     id: "B4",
     title: "Other processes kept the host busy",
     changes_figures: true,

@@ -10,6 +10,7 @@ mod findings;
 mod finished;
 pub mod fit;
 pub mod goals;
+pub mod hosts;
 mod info;
 pub mod needs;
 mod page;

@@ -10,6 +10,8 @@ pub enum Plan {
     Quick,
     /// An hour: the same tests, longer, and one that needs minutes.
     Full,
+    /// A second for each: how the tests follow each other, without figures worth a word.
+    Brief,
 }
 
 impl Plan {
@@ -19,6 +21,7 @@ impl Plan {
         match self {
             Self::Quick => "quick",
             Self::Full => "full",
+            Self::Brief => "brief",
         }
     }
 }
@@ -80,7 +83,11 @@ pub(crate) const NETWORK: &str = "network";
 /// The tests, in the order in which they are run: short ones first, those that wear the device last.
 #[must_use]
 pub fn tests(plan: Plan, file: &Path, file_bytes: u64, has_peer: bool) -> Vec<Test> {
-    let long = |quick: u64, full: u64| if plan == Plan::Quick { quick } else { full };
+    let long = |quick: u64, full: u64| match plan {
+        Plan::Quick => quick,
+        Plan::Full => full,
+        Plan::Brief => 1,
+    };
     let test = |name, probe, about, against, seconds| Test { name, probe, about, against, seconds, words: Vec::new() };
     let io = |name, about, seconds: u64, jobs: &[Job]| Test {
         words: jobs_words(file, file_bytes, &seconds.to_string(), jobs),

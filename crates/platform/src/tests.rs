@@ -72,7 +72,7 @@ fn finished(test: &'static str, metrics: &[(&str, &str, f64)]) -> Finished {
     Finished { test, directory: test.to_owned(), record: Ok(record) }
 }
 
-fn asked(goals: &str) -> Asked {
+pub(crate) fn asked(goals: &str) -> Asked {
     Asked {
         plan: Plan::Quick,
         place: "/nowhere".into(),
@@ -84,7 +84,7 @@ fn asked(goals: &str) -> Asked {
     }
 }
 
-fn box_of(read_us: f64, commit_us: f64) -> Vec<Finished> {
+pub(crate) fn box_of(read_us: f64, commit_us: f64) -> Vec<Finished> {
     vec![
         finished(
             COMMITS,

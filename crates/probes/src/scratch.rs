@@ -5,6 +5,7 @@ use assay_measure::locked::locked;
 use assay_run::dataset::lines::text;
 use assay_run::dataset::room::Room;
 use assay_run::engine::{EngineError, Line};
+use assay_run::host::random_u32;
 use assay_run::left::{self, Kind, Mark};
 use assay_run::owned;
 use std::collections::BTreeMap;
@@ -12,13 +13,10 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
 /// After the id in the name of a scratch file in a directory; `assay-PROBE-` stands before it.
 const ENDING: &str = ".scratch";
-/// Files of one process differ by this.
-static NUMBER: AtomicU32 = AtomicU32::new(0);
 /// Written at once while the file is made.
 const CHUNK_BYTES: usize = 1 << 20;
 /// Bytes by which files of this process will still grow, by the device number of their file system.
@@ -38,14 +36,8 @@ impl Place {
     /// A new file in a directory, or the new file named. Looks without touching.
     pub(crate) fn find(place: &Path, probe: &'static str) -> Result<Self, EngineError> {
         let path = match fs::metadata(place) {
-            Ok(found) if found.is_dir() => {
-                let id = std::process::id();
-                let number = match NUMBER.fetch_add(1, Ordering::Relaxed) {
-                    0 => String::new(),
-                    number => format!("-{number}"),
-                };
-                place.join(format!("assay-{probe}-{id:08x}{number}{ENDING}"))
-            }
+            // Drawn, since hosts that share the directory number their processes alike.
+            Ok(found) if found.is_dir() => place.join(format!("assay-{probe}-{:08x}{ENDING}", random_u32())),
             Ok(_) => {
                 let why = match left::of(place).and_then(|left| left::command(&[left])) {
                     Some(command) => format!("a killed command left it; remove it with: {command}"),

@@ -58,8 +58,8 @@ pub(crate) enum FleetCommand {
     ///
     /// The settings are those of the whole fleet: its sessions are divided among the hosts. It runs `run` and `orders run`, on data that
     /// each host has for itself (native, null) or on one database server, whose own statistics one host reads for all; `sweep`, whose
-    /// steps are such runs; `io`, `sync`
-    /// and `redo`, of which each host does the whole; and `net` and `ping` between all pairs of hosts, one pair after the other.
+    /// steps are such runs; `io`, `sync` and `redo`, of which each host does the whole; `platform`, whose tests all hosts make at the
+    /// same time; and `net` and `ping` between all pairs of hosts, one pair after the other.
     #[command(after_help = "Exit code 4: hosts are missing in the figures (partial), or the run is invalid.")]
     Run(FleetRunArgs),
     /// Project the throughput of more hosts from records of runs of some, by the Universal Scalability Law
@@ -159,7 +159,7 @@ pub(crate) struct FleetRunArgs {
     /// What to print
     #[arg(long, value_parser = format::of_record(), default_value = format::ANSWER)]
     pub(crate) format: &'static Format,
-    /// The command for every host, behind --: run, sweep, orders run, io, sync or redo, with their options; or net or ping, without a peer
+    /// The command for every host, behind --: run, sweep, orders run, io, sync, redo or platform, with their options; or net or ping, without a peer
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "take")]
     pub(crate) command: Vec<String>,
 }

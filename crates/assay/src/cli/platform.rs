@@ -27,6 +27,9 @@ pub(crate) struct PlatformArgs {
     /// Bytes of the file that is read and written [default: 2G, less where there is no room]
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<String>,
+    /// These tests alone, a second each
+    #[arg(long, value_name = "TESTS", hide = true, value_delimiter = ',', conflicts_with_all = ["quick", "full"])]
+    pub(crate) brief: Vec<String>,
     #[command(flatten)]
     pub(crate) record: ProbeArgs,
 }

@@ -2,13 +2,14 @@
 
 mod borrowed;
 mod pairs;
+mod platforms;
 mod project;
 mod sweep;
 
 use super::flag_time::time_within;
 use crate::cli::{
     BusArgs, Cli, Command, FleetArgs, FleetCommand, FleetName, FleetPartArgs, FleetRunArgs, IoArgs, OrdersArgs,
-    OrdersCommand, ProbeCommand, RunArgs,
+    OrdersCommand, PlatformArgs, ProbeCommand, RunArgs,
 };
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure};
@@ -93,6 +94,7 @@ pub(super) fn part(args: &FleetPartArgs) -> Result<Code, Failure> {
         Asked::Io(args) => super::io::io(&args),
         Asked::Probe(command) => super::probe::probe(&command),
         Asked::Sweep => Err(Failure::usage("a sweep is led from its controller: a host is given its steps")),
+        Asked::Platform(args) => super::platform::platform(&args),
     }
 }
 
@@ -305,7 +307,7 @@ fn seed_of(words: &[String]) -> Option<u64> {
     words.iter().find_map(|word| word.strip_prefix("SEED=")?.parse().ok())
 }
 
-/// A command that runs on a fleet: what it reads are counts and buckets, which add up over hosts.
+/// A command that runs on a fleet: what it reads are counts and buckets, which add up over hosts, or a figure of each host beside the others'.
 enum Asked {
     /// A workload: its sessions are divided.
     Run(Box<RunArgs>),
@@ -314,6 +316,8 @@ enum Asked {
     Probe(ProbeCommand),
     /// One run after the other.
     Sweep,
+    /// A plan of probes: every host makes each test while the others do.
+    Platform(PlatformArgs),
 }
 
 /// The command for every host. The controller asks, and each host again: nobody on the bus has it do anything else.
@@ -329,10 +333,11 @@ fn asked(command: &[String]) -> Result<Asked, Failure> {
         Command::Probe(asked) if registry::probe(&asked.name).is_some_and(|probe| probe.over_hosts.is_some()) => {
             of_probe(asked)
         }
+        Command::Platform(asked) => platforms::of(asked),
         _ => {
             return Err(Failure::usage(format!(
                 "`{}` cannot run on a fleet; run, sweep, orders run, io, sync and redo can, whose readings are counts and buckets that add \
-                 up over hosts",
+                 up over hosts, and platform, whose figures stand beside each other",
                 command.first().map_or("", String::as_str)
             )));
         }
@@ -404,6 +409,7 @@ fn words(args: &FleetRunArgs) -> Result<(&'static str, Vec<String>), Failure> {
         Asked::Sweep => Ok((sweep::NAME, args.command.clone())),
         Asked::Io(_) => Ok((assay_storage::SPEC.name, args.command.clone())),
         Asked::Probe(asked) => Ok((registry::probe(&asked.name).map_or("", |probe| probe.name), args.command.clone())),
+        Asked::Platform(_) => Ok((platforms::NAME, args.command.clone())),
     }
 }
 
@@ -455,6 +461,9 @@ fn fits(configured: &Configured) -> Result<(), Failure> {
 
 /// The record of the hosts' data, with what they told its kind alone.
 fn record_of(mut data: RunData, series: SeriesBuilder, gathered: &Gathered) -> Result<Record, Failure> {
+    if data.workload == platforms::NAME {
+        return Ok(platforms::record(&data, gathered));
+    }
     let parts: Vec<_> = gathered.hosts.iter().filter_map(|host| host.data.as_ref()?.part.as_ref()).collect();
     if let Some(over_hosts) = registry::probe(&data.workload).and_then(|probe| probe.over_hosts) {
         let lacking = || Failure::new(Code::Bug, format!("what the hosts read of {} cannot be added", data.workload));

@@ -1,7 +1,7 @@
 //! `passport` and `accept`: rounds of short tests, kept in a file, and a box judged by such a file.
 
 use super::flag_time::time_within;
-use super::platform::{busy, file_bytes, measured, place_of, refuse_busy};
+use super::platform::{Silent, busy, file_bytes, measured, place_of, refuse_busy};
 use super::probe::{dry_run, stamped};
 use crate::cli::{AcceptArgs, BoxArgs, PassportArgs};
 use crate::exit::{Code, Failure};
@@ -151,7 +151,7 @@ fn all(asked: &Asked, file: &Path, stop: &Stop) -> Vec<Vec<Finished>> {
             if stop.requested() {
                 break;
             }
-            let record = measured(test, &asked.place, asked.peer.as_deref(), None, stop);
+            let record = measured(test, &asked.place, asked.peer.as_deref(), None, stop, &Silent);
             if let Err(why) = &record
                 && !stop.requested()
             {

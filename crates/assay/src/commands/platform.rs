@@ -3,6 +3,7 @@
 use super::probe::{dry_run, stamped};
 use crate::cli::PlatformArgs;
 use crate::exit::{Code, Failure};
+use crate::fleet_part::{self, Lockstep};
 use crate::progress;
 use crate::registry;
 use crate::rundir::{self, RECORD, RunDir};
@@ -14,6 +15,7 @@ use assay_measure::snapshot::SettingLine;
 use assay_measure::units;
 use assay_platform::MOST_BUSY_PCT;
 use assay_platform::goals::Goals;
+use assay_platform::hosts;
 use assay_platform::needs;
 use assay_platform::plan::{self, Against, Plan, Test};
 use assay_platform::record::{Asked, Finished, build};
@@ -35,6 +37,8 @@ const NAME: &str = "platform";
 const USUAL_BYTES: u64 = 2 << 30;
 const PART_OF_FREE: u64 = 4;
 const LEAST_BYTES: u64 = 64 << 20;
+/// Why there is none of a test that a fleet made without this host.
+const MISSED: &str = "the other hosts made it while this one was cut off";
 /// How long the host is watched before the first test.
 const WATCH: Duration = Duration::from_secs(3);
 
@@ -45,9 +49,14 @@ pub(super) fn platform(args: &PlatformArgs) -> Result<Code, Failure> {
     let dir = rundir::place(args.record.output.as_deref(), NAME, &id);
     let before = finished_before(args.record.output.as_deref())?;
     let file = place.join(format!("assay-platform-{id}.scratch"));
-    let plan = if args.full { Plan::Full } else { Plan::Quick };
+    let plan = match (args.full, args.brief.is_empty()) {
+        (true, _) => Plan::Full,
+        (_, true) => Plan::Quick,
+        _ => Plan::Brief,
+    };
     let bytes = file_bytes(args.size.as_deref(), USUAL_BYTES, &place)?;
-    let tests = plan::tests(plan, &file, bytes, args.peer.is_some());
+    let mut tests = plan::tests(plan, &file, bytes, args.peer.is_some());
+    tests.retain(|test| plan != Plan::Brief || args.brief.iter().any(|name| name == test.name));
     let mut asked =
         Asked { plan, place, peer: args.peer.clone(), goals, tests, root: "/".into(), busy_before_pct: None };
     let lines = plan_lines(&asked, &before);
@@ -61,13 +70,18 @@ pub(super) fn platform(args: &PlatformArgs) -> Result<Code, Failure> {
     let run = stamped(NAME, args.record.label.clone(), settings(args), id, jiff::Timestamp::now().to_string());
     let above = if before.is_empty() { RunDir::above(&dir) } else { RunDir::claimed(&dir) }?;
     crate::html::share_in(&above)?;
-    let mut going = Going { args, asked: &asked, dir: &above, stop: &stop, finished: Vec::new(), worst: Code::Good };
+    let lockstep = Lockstep::of(&stop);
+    let (finished, worst) = (Vec::new(), Code::Good);
+    let mut going = Going { args, asked: &asked, dir: &above, stop: &stop, lockstep, finished, worst };
     let ended =
         going.all(&before, |finished, is_stopped| record::write(&above, &build(&run, &asked, finished, is_stopped)));
     // The storage probe keeps a file that was named; it is ours.
     let _ = fs::remove_file(&file);
-    ended?;
     let whole = build(&run, &asked, &going.finished, stop.requested());
+    if let Some(lockstep) = going.lockstep.take() {
+        fleet_part::measured(above.path(), Some(hosts::data(&run, &whole, &going.finished, lockstep.ran())));
+    }
+    ended?;
     let written = record::write(&above, &whole);
     answer::product(&whole, args.record.format, above.path())?;
     written?;
@@ -103,9 +117,11 @@ pub(super) fn place_of(path: &Path) -> Result<PathBuf, Failure> {
 pub(super) fn file_bytes(given: Option<&str>, usual: u64, place: &Path) -> Result<u64, Failure> {
     let free = free_bytes(place).map_err(|error| Failure::new(Code::Unusable, error.to_string()))?;
     let Some(given) = given else {
-        let bytes = usual.min(free / PART_OF_FREE);
+        // The hosts of a fleet may share what is free.
+        let part_of_free = PART_OF_FREE * fleet_part::get().map_or(1, |part| part.hosts());
+        let bytes = usual.min(free / part_of_free);
         let lacking = || {
-            let (free, needed) = (units::size(free), units::size(LEAST_BYTES * PART_OF_FREE));
+            let (free, needed) = (units::size(free), units::size(LEAST_BYTES * part_of_free));
             Failure::new(
                 Code::Unusable,
                 format!("{}: {free} free, {needed} needed; make room, or name another PATH", place.display()),
@@ -161,6 +177,7 @@ fn settings(args: &PlatformArgs) -> Vec<SettingLine> {
     all.extend(args.full.then(|| SettingLine::new("FULL", "full".to_owned(), "cli")));
     all.extend(args.peer.iter().map(|peer| SettingLine::new("WITH_PEER", peer.clone(), "cli")));
     all.extend(args.size.iter().map(|size| SettingLine::new("SIZE", size.clone(), "cli")));
+    all.extend((!args.brief.is_empty()).then(|| SettingLine::new("BRIEF", args.brief.join(","), "cli")));
     all
 }
 
@@ -197,6 +214,8 @@ struct Going<'a> {
     asked: &'a Asked,
     dir: &'a RunDir,
     stop: &'a Stop,
+    /// With the other hosts of a fleet.
+    lockstep: Option<Lockstep<'a>>,
     finished: Vec<Finished>,
     worst: Code,
 }
@@ -216,6 +235,8 @@ impl Going<'_> {
             let kept = before.iter().any(|done| done == test.name);
             let record = if kept {
                 stored::read(&self.dir.path().join(test.name).join(RECORD)).map_err(|failure| failure.lines.join("; "))
+            } else if self.lockstep.as_ref().is_some_and(|hosts| !hosts.begin_test(at)) {
+                Err(MISSED.to_owned())
             } else {
                 let left: Duration = self.asked.tests[at..].iter().map(Test::time).sum();
                 let left = progress::left(left.as_secs_f64());
@@ -235,7 +256,10 @@ impl Going<'_> {
     /// One test: its record, written below ours; or why it has none.
     fn test(&mut self, test: &Test) -> Result<Result<Record, String>, Failure> {
         let label = self.args.record.label.clone();
-        match measured(test, &self.asked.place, self.args.peer.as_deref(), label, self.stop) {
+        let steps: &dyn Steps = self.lockstep.as_ref().map_or(&Silent, |hosts| hosts);
+        let measured = measured(test, &self.asked.place, self.args.peer.as_deref(), label, self.stop, steps);
+        self.lockstep.iter().for_each(|hosts| hosts.end_test(test.name));
+        match measured {
             Ok(record) => {
                 if record.run.verdict == "invalid" {
                     self.worst = Code::Invalid;
@@ -264,6 +288,7 @@ pub(super) fn measured(
     peer: Option<&str>,
     label: Option<String>,
     stop: &Stop,
+    steps: &dyn Steps,
 ) -> Result<Record, String> {
     let probe = registry::probe(test.probe).expect("the plan names probes of the registry");
     let place = match (test.against, peer) {
@@ -272,13 +297,13 @@ pub(super) fn measured(
     };
     let request = Request { place, time: test.time(), words: test.words.clone() };
     let labels = stamped(test.probe, label, Vec::new(), rundir::new_id(), jiff::Timestamp::now().to_string());
-    let measured = (probe.aim)(&request).and_then(|aimed| aimed.measure(stop, &Silent));
+    let measured = (probe.aim)(&request).and_then(|aimed| aimed.measure(stop, steps));
     let record = measured.map_err(|error| error.to_string())?.record(&labels);
     record.ok_or_else(|| format!("the probe {} brought no record", test.probe))
 }
 
 /// The tests' own steps are not shown: the line above names the test and the plan its time.
-struct Silent;
+pub(super) struct Silent;
 
 impl Steps for Silent {
     fn step(&self, _: usize, _: usize, _: &str) {}

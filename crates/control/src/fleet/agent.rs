@@ -118,6 +118,8 @@ struct Agent<'a> {
 struct Job {
     run: String,
     phase: Phase,
+    /// The start that its process waits for.
+    waits: Option<u64>,
     server: Option<String>,
     input: Option<ChildStdin>,
     kept: Kept,
@@ -187,6 +189,7 @@ impl Agent<'_> {
                     job.word = Instant::now();
                     beat.run = Some(job.run.clone());
                     beat.phase = job.phase;
+                    beat.waits = job.waits;
                     beat.gate_ns = job.kept.gate_ns;
                     beat.code = job.kept.code;
                     beat.server.clone_from(&job.server);
@@ -251,6 +254,7 @@ impl Agent<'_> {
         self.job = Some(Job {
             run: spec.run.clone(),
             phase: Phase::Preparing,
+            waits: None,
             server: None,
             input: watch(child, &spec.run, &self.sender),
             kept: Kept::default(),
@@ -265,13 +269,15 @@ impl Agent<'_> {
     fn start(&mut self, run: &str, begin: Begin) -> Answer {
         let at_ns = begin.at_ns.saturating_sub_signed(self.options.clock_ahead_ns);
         match self.job.as_mut().filter(|job| job.run == run) {
-            Some(job) if job.phase == Phase::Ready => {
-                job.phase = Phase::Running;
+            // One that missed a start is told the next: its process knows what it left out.
+            Some(job) if job.waits.is_some_and(|step| step <= begin.step) => {
+                job.phase = job.phase.max(Phase::Running);
+                job.waits = None;
                 job.word = Instant::now();
                 job.order(Order::Start(Begin { at_ns, ..begin }));
                 Answer::Accepted { hash: String::new() }
             }
-            Some(job) if job.phase == Phase::Running => Answer::Accepted { hash: String::new() },
+            Some(job) if job.phase == Phase::Running && begin.step == 0 => Answer::Accepted { hash: String::new() },
             _ => Answer::Refused { reason: format!("it is not ready for run {run}") },
         }
     }
@@ -285,8 +291,10 @@ impl Agent<'_> {
             Heard::Said(Said::Dir(dir)) => job.kept.dir = dir,
             Heard::Said(Said::Ready(server)) => {
                 job.phase = job.phase.max(Phase::Ready);
+                job.waits = Some(0);
                 job.server = server;
             }
+            Heard::Said(Said::Waits(step)) => job.waits = Some(step),
             Heard::Said(Said::Gate(ns)) => job.kept.gate_ns = Some(ns.saturating_add_signed(told)),
             Heard::Said(Said::Data(data)) => job.data = Some(data),
             Heard::Said(Said::Tick(tick)) => {
@@ -301,6 +309,7 @@ impl Agent<'_> {
             }
             Heard::Ended(code) => {
                 job.phase = Phase::Ended;
+                job.waits = None;
                 job.input = None;
                 job.kept.code = code;
                 if job.data.is_some() && code == Some(NOT_WRITTEN) {

@@ -3,11 +3,13 @@
 //! Nothing that was measured depends on it: a controller that dies leaves the hosts at work (until their patience ends), and
 //! another one takes the run from JetStream.
 
+mod lockstep;
+
 use super::FleetError;
 use super::bus::{Address, Bus, KeptRuns};
 use super::clock::{Exchange, Offset, PINGS, mono_ns, wall_ns};
 use super::gather;
-use super::message::{Answer, Beat, Begin, Hello, News, Phase, Request, RunPlan, Spec, Stop as StopRun, Tick};
+use super::message::{Answer, Beat, Hello, News, Phase, Request, RunPlan, Spec, Stop as StopRun, Tick};
 use assay_measure::histogram::Histogram;
 use assay_measure::snapshot::RunData;
 use assay_run::stop::Stop;
@@ -305,6 +307,8 @@ async fn subscribe(bus: &Bus, subject: &str) -> Result<Subscriber, FleetError> {
 struct Host {
     result: HostResult,
     phase: Phase,
+    /// The start that it waits for.
+    waits: Option<u64>,
     /// When it was heard of last.
     word: Instant,
     is_late: bool,
@@ -346,6 +350,9 @@ struct Watch<'a> {
     ops_before: u64,
     /// Since when the server cannot be reached.
     cut_off: Option<Instant>,
+    /// The step that was ordered last, and when, ns.
+    step: u64,
+    ordered_ns: u64,
 }
 
 impl<'a> Watch<'a> {
@@ -361,6 +368,7 @@ impl<'a> Watch<'a> {
         let host = |(hello, offset): &(Hello, Offset)| Host {
             result: HostResult { hello: hello.clone(), offset: *offset, ..HostResult::default() },
             phase: Phase::Idle,
+            waits: None,
             word: Instant::now(),
             is_late: false,
             is_replaced: false,
@@ -384,6 +392,8 @@ impl<'a> Watch<'a> {
             second: Histogram::new(),
             ops_before: 0,
             cut_off: None,
+            step: 0,
+            ordered_ns: 0,
         })
     }
 
@@ -415,7 +425,7 @@ impl<'a> Watch<'a> {
         let hash = self.plan.spec.hash();
         let dead_man_s = asked.dead_man.as_secs();
         let request = Request::Prepare { spec: self.plan.spec.clone(), hash: hash.clone(), dead_man_s };
-        for (name, answer) in self.ask_all(|_| request.clone()).await {
+        for (name, answer) in self.ask_all(|_| Some(request.clone())).await {
             match answer? {
                 Answer::Accepted { hash: found } if found == hash => {}
                 Answer::Refused { reason } => return Err(FleetError::Refused(format!("{name}: {reason}"))),
@@ -441,25 +451,9 @@ impl<'a> Watch<'a> {
     }
 
     async fn start(&mut self) {
-        // Every host must have heard of the start before it comes: those that answered slowest say how long that may take.
-        let slowest = self.hosts.iter().filter_map(|host| host.result.control.max_ns()).max().unwrap_or(0);
-        let margin = MARGIN + MARGIN_OF_HOST * self.hosts.len() as u32;
-        let start_ns = mono_ns() + (margin.as_nanos() as u64).max(4 * slowest);
         let run = self.plan.spec.run.clone();
         self.plan.readers = self.readers();
-        let answers = self.ask_all(|host| {
-            let reads_server = self.plan.readers.contains(&host.hello.instance);
-            Request::Start { run: run.clone(), begin: Begin { at_ns: host.offset.to_host(start_ns), reads_server } }
-        });
-        let answers = answers.await;
-        self.plan.start_ns = start_ns;
-        for (name, answer) in answers {
-            match answer {
-                Ok(Answer::Accepted { .. }) => {}
-                Ok(Answer::Refused { reason }) => self.watcher.say(&format!("warning: {name}: {reason}")),
-                _ => self.watcher.say(&format!("warning: {name} did not confirm the start")),
-            }
-        }
+        self.plan.start_ns = self.order(0).await;
         if let Ok(plan) = serde_json::to_vec(&self.plan)
             && let Err(error) = self.bus.keep(&format!("kept.{run}.plan"), plan).await
         {
@@ -474,12 +468,12 @@ impl<'a> Watch<'a> {
         first.map(|host| host.result.hello.instance.clone()).collect()
     }
 
-    /// Asks every host at the same time.
-    async fn ask_all(&self, request: impl Fn(&HostResult) -> Request) -> Vec<(String, Result<Answer, FleetError>)> {
+    /// Asks every host that there is something to ask of, at the same time.
+    async fn ask_all(&self, request: impl Fn(&Host) -> Option<Request>) -> Vec<(String, Result<Answer, FleetError>)> {
         let bus = &self.bus;
-        let asked = self.hosts.iter().map(|host| {
-            let (subject, request) = (format!("to.{}", host.result.hello.instance), request(&host.result));
-            async move { (host.result.hello.name.clone(), bus.ask(&subject, &request).await) }
+        let asked = self.hosts.iter().filter_map(|host| {
+            let (subject, request) = (format!("to.{}", host.result.hello.instance), request(host)?);
+            Some(async move { (host.result.hello.name.clone(), bus.ask(&subject, &request).await) })
         });
         join_all(asked).await
     }
@@ -504,6 +498,9 @@ impl<'a> Watch<'a> {
                 }
             }
             self.turn().await;
+            if stopped_at.is_none() {
+                self.lockstep().await;
+            }
             let run = &self.plan.spec.run;
             self.refuse_gone(&format!(
                 "the hosts keep what they measured until it is back; `assay fleet run --take {run}` makes the record then"
@@ -561,6 +558,10 @@ impl<'a> Watch<'a> {
         host.problem = beat.problem.unwrap_or_default();
         host.code = beat.code;
         host.server = beat.server;
+        // What was said before the last order is of what was ordered.
+        if sent_ns > self.ordered_ns {
+            host.waits = beat.waits;
+        }
         if let Some(gate_ns) = beat.gate_ns {
             host.result.gate_ns = Some(host.result.offset.from_host(gate_ns));
         }
@@ -659,7 +660,8 @@ impl<'a> Watch<'a> {
         let Some(at_ns) = self.hosts.iter().map(seen).max().filter(|at_ns| *at_ns > 0) else {
             let since_ns = mono_ns().checked_sub(self.plan.start_ns).filter(|_| self.plan.start_ns > 0);
             if let Some(since_ns) = since_ns {
-                self.watcher.live(&format!("{} s: {running} of {all} hosts", since_ns / 1_000_000_000));
+                let since_s = since_ns / 1_000_000_000;
+                self.watcher.live(&format!("{since_s} s: {running} of {all} hosts{}", self.waited_for()));
             }
             return;
         };

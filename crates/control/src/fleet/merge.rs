@@ -75,7 +75,7 @@ pub fn merged(hosts: &[HostPart<'_>], take: &mut dyn FnMut(Piece<'_>)) -> RunDat
         }
         _ => {
             let end = all(|data| &data.end);
-            if !is_one_end {
+            if !is_one_end && end.driver.ops_ended() > 0 {
                 warnings.push(
                     "The hosts did not end together, and no second is there of all of them: the rates are of windows that differ."
                         .to_owned(),

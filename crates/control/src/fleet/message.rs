@@ -99,6 +99,8 @@ pub struct Begin {
     pub at_ns: u64,
     /// Whether this host reads what its server counts for the run; another one does where it does not.
     pub reads_server: bool,
+    /// What begins: 0 is the run, the others are steps of its plan.
+    pub step: u64,
 }
 
 /// To a [`Request`].
@@ -160,6 +162,8 @@ pub struct Beat {
     pub phase: Phase,
     /// Instant of its gate by its clock, ns.
     pub gate_ns: Option<u64>,
+    /// What it waits to begin, by [`Begin::step`].
+    pub waits: Option<u64>,
     /// Which server it can read, once it is ready.
     pub server: Option<String>,
     /// What its run said last that went wrong.

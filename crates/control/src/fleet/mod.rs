@@ -5,13 +5,17 @@
 //! | `all.hello` | controller, agents | who is there; each answers with its [`Hello`](message::Hello) |
 //! | `all.beat` | controller, agents | each second of a run; each answers with its [`Beat`](message::Beat) |
 //! | `all.stop` | controller, agents | end the run, save, keep |
-//! | `to.INSTANCE` | controller, an agent | a [`Request`](message::Request): clock, prepare, start, refuse |
+//! | `to.INSTANCE` | controller, an agent | a [`Request`](message::Request): clock, prepare, start of the run or of a step, refuse |
 //! | `from.INSTANCE` | an agent, controller | [`News`](message::News): a second's figures, a greeting |
 //! | `kept.RUN.plan` | controller, JetStream | the run, so that another controller can take it |
 //! | `kept.RUN.INSTANCE.PART.N` | an agent, JetStream | what a host measured, in pieces below the server's largest payload |
 //!
 //! An agent starts the run as a process and tells it when to begin; both ends of that pipe are in [`worker`]. All instants are
 //! of `CLOCK_MONOTONIC`; the wall clock of a host is only reported.
+//!
+//! The steps of a plan begin together, too: a host whose process waits for one says so in its beats, and when no host that is
+//! heard of is at work, the controller orders the next step as it ordered the start. Nobody keeps more of it than the beats
+//! tell, so another controller goes on with it; a host that missed a step takes part in the next.
 
 pub mod agent;
 pub mod bus;

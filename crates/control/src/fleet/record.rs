@@ -3,7 +3,7 @@
 use super::controller::{Gathered, HostResult};
 use super::merge::{HostPart, Piece, merged, tolerance_ns};
 use assay_measure::clock::Ns;
-use assay_measure::fleet::{Fleet, FleetHost};
+use assay_measure::fleet::{Fleet, FleetHost, UNCOUNTED};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::Figure;
 use assay_measure::snapshot::{Fact, RunData, Verdict};
@@ -158,6 +158,9 @@ fn rate(host: &HostResult) -> Figure {
     let Some(data) = &host.data else {
         return Figure::na(LOST);
     };
+    if data.end.driver.ops.is_empty() {
+        return Figure::na(UNCOUNTED);
+    }
     let ops = data.end.driver.ops_ended().saturating_sub(data.begin.driver.ops_ended());
     let elapsed_s = data.end.at_ns.saturating_sub(data.begin.at_ns) as f64 / S;
     Figure::Count(ops).per(elapsed_s, "no time passed")
@@ -170,7 +173,11 @@ fn row(host: &HostResult, start_ns: u64, median: f64) -> FleetHost {
         window.service().percentile_ns(0.99)
     });
     let start = instants(host, start_ns);
-    let lost = if host.data.is_some() { "too few operations" } else { LOST };
+    let why = match (&host.data, rate.reason()) {
+        (Some(_), Some(UNCOUNTED)) => UNCOUNTED,
+        (Some(_), _) => "too few operations",
+        (None, _) => LOST,
+    };
     let note = match (&host.data, host.lost.as_str()) {
         (Some(_), _) => host.dir.clone(),
         (None, "") => "nothing is kept of it".to_owned(),
@@ -186,8 +193,8 @@ fn row(host: &HostResult, start_ns: u64, median: f64) -> FleetHost {
         sessions_count: host.data.as_ref().map_or(0, |data| data.sessions),
         of_median_pct: rate.scaled(100.0).per(median, "no median"),
         ops_per_s: rate,
-        op_us_p99: Figure::known(service.map(|ns| Figure::decimal(ns as f64 / 1e3)), lost),
-        start_ms: Figure::known(start.map(|at| Figure::decimal(at.start_s * 1e3)), lost),
+        op_us_p99: Figure::known(service.map(|ns| Figure::decimal(ns as f64 / 1e3)), why),
+        start_ms: Figure::known(start.map(|at| Figure::decimal(at.start_s * 1e3)), why),
         clock_ms: Figure::decimal(host.offset.wall_ns as f64 / MS),
         clock_bound_ms: Figure::decimal(host.offset.bound_ns as f64 / MS),
         control_ms_p99: p99_ms(&host.control),

@@ -13,6 +13,8 @@ pub enum Said {
     Dir(String),
     /// Every session is ready; it waits for the start. The server that it can read for all of that server's clients.
     Ready(Option<String>),
+    /// Of a plan: it waits for this step, which is above 0.
+    Waits(u64),
     /// The instant of its gate by `CLOCK_MONOTONIC`, ns.
     Gate(u64),
     /// A second has passed.
@@ -25,7 +27,7 @@ pub enum Said {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
-    /// Begin.
+    /// Begin, with the run or with a step of its plan.
     Start(Begin),
     /// End now, save and say what was measured.
     Stop,

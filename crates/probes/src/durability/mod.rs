@@ -160,6 +160,8 @@ impl Aim {
         };
         let units = File::open(scratch.opened()).map(|file| tear_units(&file, &self.facts)).ok();
         let is_direct = scratch.is_direct();
+        steps.ready();
+        steps.begin();
         let costs = costs::measure(&scratch, self.time, stop, steps)?;
         scratch.remove()?;
         Ok(DurabilityReadings { is_direct, units, costs, ..self.readings(COSTS) })

@@ -229,6 +229,8 @@ impl Aimed for Aim {
         steps.step(0, of, "writing the data file");
         let Some(mut scratch) = self.files(stop)? else { return Err(EngineError::Interrupted) };
         let is_direct = scratch.iter().all(Scratch::is_direct);
+        steps.ready();
+        steps.begin();
         let readings = self.slices(&mut scratch, stop, steps)?;
         scratch.into_iter().try_for_each(Scratch::remove)?;
         if readings.is_empty() {

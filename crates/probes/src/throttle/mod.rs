@@ -149,6 +149,8 @@ impl Aimed for Aim {
             return Err(EngineError::Interrupted);
         };
         let (path, clock) = (scratch.opened(), Clock::real());
+        steps.ready();
+        steps.begin();
         let mut loads = Vec::new();
         for (at, resource) in RESOURCES.into_iter().enumerate() {
             if stop.requested() {
