@@ -121,11 +121,11 @@ pub(super) fn tests(hosts: &[Timed<'_>], note: impl Fn(&str) -> String) -> Vec<T
         TestRow {
             test: test.to_owned(),
             hosts_count: times.len() as u64,
-            begin_s: known(first.saturating_sub(start_ns) as f64 / S),
+            begin_s: known((first.saturating_sub(start_ns) as f64 / MS).floor() / 1e3),
             begin_spread_ms: known((last - first) as f64 / MS),
             together_s: known(shared / S),
             together_pct: known(100.0 * shared).per(whole, "it took no time"),
-            end_s: known(all_ended.saturating_sub(start_ns) as f64 / S),
+            end_s: known((all_ended.saturating_sub(start_ns) as f64 / MS).floor() / 1e3),
             note: note(test),
         }
     };
