@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -188,4 +189,55 @@ until("the tag", lambda: "from-the-form" in driver.find_element(By.CSS_SELECTOR,
 quiet("the list of runs")
 serve.terminate()
 check(serve.wait() == 0, "the server ended with %d" % serve.returncode)
+
+
+def cells():
+    return script("""
+        return Array.from(document.querySelectorAll('#hosts > li')).map(function (cell) {
+            return [cell.className].concat(Array.from(cell.children).map(function (word) { return word.textContent; }));
+        });""")
+
+
+def watch_fleet():
+    up = start_quietly([assay, "fleet", "up", "--listen", "127.0.0.1:0"])
+    until("the fleet's server", lambda: os.path.exists("assay-fleet/agent.url"))
+    for name in ("a", "b"):
+        agents.append(start_quietly([assay, "fleet", "agent", "--dir", "assay-fleet", "--name", name, "--machine", name]))
+    run = subprocess.Popen([assay, "fleet", "run", "--live", "--hosts", "2", "--lost-after", "3s", "--max-skew", "1h", "-o", "fleet", "--",
+                            "run", "--target", "null:", "--set", "RATE=200", "-s", "2", "-t", "1", "--time", "600", "--warmup", "0"],
+                           stderr=subprocess.PIPE, text=True)
+    started.append(run)
+    driver.get(next(line for line in run.stderr if line.startswith("live page: ")).split()[-1])
+    working = lambda: [cell[:3] for cell in cells()] == [["", "a", "running"], ["", "b", "running"]]
+    until("a cell for each host", lambda: driver.execute_script("return document.getElementById('live')") or driver.refresh())
+    until("hosts at work", working)
+    narrow("the page of a fleet")
+    script("document.getElementById('theme').click()")
+    if shots:
+        driver.save_screenshot(os.path.join(shots, "fleet.png"))
+    agents[1].kill()
+    until("the lost host in front", lambda: cells()[0][:2] == ["bad", "b"] and cells()[0][2].startswith("lost: nothing heard"))
+    run.send_signal(signal.SIGINT)
+    until("the last frame", lambda: script("return document.documentElement.dataset.final") == "true")
+    run.stderr.read()
+    check(run.wait() == 130, "the run of the fleet ended with %d" % run.returncode)
+    check([cell[1:3] for cell in cells()][1] == ["a", "measured"], "the last cells are %s" % cells())
+
+
+def start_quietly(command):
+    started.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
+    return started[-1]
+
+
+started, agents = [], []
+if shutil.which("nats-server", path=os.environ["PATH"] + ":/usr/sbin"):
+    print("- a fleet has a cell for each host, and one that is lost says so")
+    try:
+        watch_fleet()
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            process.wait()
+else:
+    print("cannot run here: a fleet on a page: no nats-server (package nats-server)")
 driver.quit()

@@ -1,9 +1,10 @@
 //! A run that goes on, in this process or another, as the lines of its series tell: the stream that the terminal's line is made
-//! of too. Nothing is read while nobody looks, and figures and page may each take a twentieth of a CPU.
+//! of too. A fleet's is what its hosts tell the controller. Nothing is read while nobody looks, and figures and page may each take a twentieth of a CPU.
 
-use crate::rundir::SERIES;
+use crate::rundir::{self, SERIES};
 use assay_awr::recover::Following;
 use assay_measure::clock::Ns;
+use assay_measure::fleet::HostHeard;
 use assay_measure::locked::locked;
 use assay_measure::record::Record;
 use assay_measure::snapshot::Snapshot;
@@ -31,17 +32,17 @@ const LONGEST_LINE: u64 = 64 << 20;
 #[derive(Default)]
 pub(crate) struct Course {
     now: Mutex<Option<(Arc<LiveRun>, String)>>,
+    /// Where another process measures; its runs are looked for.
+    place: Option<PathBuf>,
     /// Shown until the next run has begun.
     last: Mutex<Option<Live>>,
     is_over: AtomicBool,
 }
 
 impl Course {
-    /// Of one run.
-    pub(crate) fn of(dir: &Path) -> Self {
-        let course = Self::default();
-        course.goes_on(dir, "");
-        course
+    /// Of what another process measures in a directory: a run, or the one of several below it that goes on.
+    pub(crate) fn of(place: &Path) -> Self {
+        Self { place: Some(place.to_path_buf()), ..Self::default() }
     }
 
     /// From now on it is the run in this directory; `which` tells it from the others, such as `step 3 of 8`.
@@ -60,7 +61,15 @@ impl Course {
     }
 
     fn now(&self) -> Option<(Arc<LiveRun>, String)> {
-        locked(&self.now).clone()
+        let mut now = locked(&self.now);
+        if let Some(place) = &self.place
+            && now.as_ref().is_none_or(|(run, _)| !rundir::is_claimed(&run.dir))
+            && let Some(dir) = rundir::under_way(place)
+        {
+            let which = dir.strip_prefix(place).unwrap_or(&dir).display().to_string();
+            *now = Some((Arc::new(LiveRun::in_dir(&dir)), which));
+        }
+        now.clone()
     }
 
     /// What is known now of the current run; `None` before it begins, or if its series cannot be read.
@@ -96,7 +105,7 @@ pub(crate) struct Look {
 
 /// One run.
 struct LiveRun {
-    series: PathBuf,
+    dir: PathBuf,
     read: Mutex<Reading>,
     page: Mutex<Sparingly<String>>,
 }
@@ -104,7 +113,7 @@ struct LiveRun {
 impl LiveRun {
     /// The run in a directory.
     fn in_dir(dir: &Path) -> Self {
-        Self { series: dir.join(SERIES), read: Mutex::default(), page: Mutex::default() }
+        Self { dir: dir.to_path_buf(), read: Mutex::default(), page: Mutex::default() }
     }
 
     /// What is known now; `None` before the run begins, or if its series cannot be read.
@@ -113,11 +122,17 @@ impl LiveRun {
         let reading = &mut *reading;
         let (lines, looked) = (&mut reading.lines, &mut reading.looked);
         looked.get(|| {
-            lines.catch_up(&self.series).ok()?;
-            let (whole, recent) = lines.run.as_ref()?.so_far(lines.recent.front()?)?;
+            lines.catch_up(&self.dir.join(SERIES)).ok()?;
+            let (run, (since, hosts)) = (lines.run.as_ref()?, lines.recent.front()?);
+            let (whole, recent) = run.so_far(since)?;
             let mut whole = crate::record::of(&whole.data, whole.series);
+            let mut recent = assay_awr::record::build(&recent);
+            if let Some([of_whole, of_recent]) = run.fleets(hosts) {
+                whole.parts.put(&of_whole);
+                recent.parts.put(&of_recent);
+            }
             whole.is_final = Some(false);
-            Some(Arc::new(Look { whole, recent: assay_awr::record::build(&recent) }))
+            Some(Arc::new(Look { whole, recent }))
         })
     }
 
@@ -141,8 +156,8 @@ struct Lines {
     /// The beginning of a line that is being written.
     part: Vec<u8>,
     run: Option<Following>,
-    /// Snapshots of the last seconds: the first is the last one before them.
-    recent: VecDeque<Snapshot>,
+    /// Snapshots of the last seconds, with the hosts of a fleet: the first is the last one before them.
+    recent: VecDeque<(Snapshot, Vec<HostHeard>)>,
     /// Nothing after a line that is none of ours can be read.
     is_damaged: bool,
 }
@@ -180,10 +195,10 @@ impl Lines {
             return false;
         }
         let Some(latest) = run.latest() else { return true };
-        if self.recent.back().is_none_or(|last| last.at_ns < latest.at_ns) {
-            self.recent.push_back(latest.clone());
+        if self.recent.back().is_none_or(|(last, _)| last.at_ns < latest.at_ns) {
+            self.recent.push_back((latest.clone(), run.hosts().to_vec()));
         }
-        while self.recent.get(1).is_some_and(|second| second.at_ns + RECENT_NS <= latest.at_ns) {
+        while self.recent.get(1).is_some_and(|(second, _)| second.at_ns + RECENT_NS <= latest.at_ns) {
             self.recent.pop_front();
         }
         true

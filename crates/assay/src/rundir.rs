@@ -290,6 +290,18 @@ pub(crate) fn is_claimed(path: &Path) -> bool {
     DirHandle::open(path).is_ok_and(|held| held.is_claimed())
 }
 
+/// The run that a process measures now in a directory of ours, or below it.
+pub(crate) fn under_way(place: &Path) -> Option<PathBuf> {
+    if !is_claimed(place) {
+        return None;
+    }
+    if place.join(SERIES).is_file() {
+        return (!place.join(RECORD).is_file()).then(|| place.to_path_buf());
+    }
+    let is_dir = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    fs::read_dir(place).ok()?.flatten().filter(is_dir).find_map(|entry| under_way(&entry.path()))
+}
+
 fn is_output(name: &str) -> bool {
     let Some(stem) = name.strip_suffix(".out") else {
         return false;
@@ -352,6 +364,28 @@ mod tests {
         fs::write(dir.path().join("file"), "x").expect("written");
         assert!(refuse_used(dir.path()).is_err());
         assert!(refuse_used(&dir.path().join("file")).is_err());
+    }
+
+    #[test]
+    fn the_run_that_goes_on_below_another_directory_is_found() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let place = dir.path().join("sweep");
+        let above = RunDir::above(&place).expect("created");
+        assert_eq!(under_way(&place), None, "it has not begun");
+        let [first, second] = ["step-1", "step-2"].map(|name| place.join(name));
+        let step = RunDir::create(first.clone()).expect("created");
+        step.create_series().expect("created");
+        assert_eq!(under_way(&place), Some(first.clone()));
+        assert_eq!(under_way(&first), Some(first));
+        step.write(RECORD, "{}").expect("written");
+        assert_eq!(under_way(&place), None, "it has ended");
+        above.write(RECORD, "{}").expect("written");
+        drop(step);
+        let step = RunDir::create(second.clone()).expect("created");
+        step.create_series().expect("created");
+        assert_eq!(under_way(&place), Some(second), "above it is a record of the first step");
+        drop(above);
+        assert_eq!(under_way(&place), None, "nobody writes there any more");
     }
 
     #[test]

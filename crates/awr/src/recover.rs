@@ -3,6 +3,7 @@
 
 use crate::record::SeriesBuilder;
 use assay_measure::clock::NS_PER_S;
+use assay_measure::fleet::{Fleet, HostHeard};
 use assay_measure::record::bounds;
 use assay_measure::series::{SeriesEntry, SeriesReader};
 use assay_measure::snapshot::{Mark, RunData, Snapshot, Verdict};
@@ -53,6 +54,11 @@ pub fn is_ours(series: impl BufRead) -> bool {
     Lines::new(series).header().is_ok()
 }
 
+/// Whether a series is of the run with this id.
+pub fn is_of_run(series: impl BufRead, id: &str) -> bool {
+    Lines::new(series).header().is_ok_and(|header| header.run.run_id == id)
+}
+
 /// Rebuilds a run from the lines of its series.
 ///
 /// # Errors
@@ -74,13 +80,22 @@ pub struct Following {
     data: RunData,
     reader: SeriesReader,
     marks: Marks,
+    /// Of a fleet: its hosts now, and at the begin of the measured window.
+    hosts: Vec<HostHeard>,
+    hosts_at_begin: Vec<HostHeard>,
 }
 
 impl Following {
     /// The run of a header.
     #[must_use]
     pub fn new(header: Header) -> Self {
-        Self { data: header.run, reader: SeriesReader::default(), marks: Marks::default() }
+        Self {
+            data: header.run,
+            reader: SeriesReader::default(),
+            marks: Marks::default(),
+            hosts: Vec::new(),
+            hosts_at_begin: Vec::new(),
+        }
     }
 
     /// The run of the first line of a series.
@@ -103,7 +118,13 @@ impl Following {
             return Err(bounds::WHY.to_owned());
         }
         match self.reader.line(line).map_err(|error| error.to_string())? {
-            SeriesEntry::Snapshot(reading) => self.marks.take(reading.mark, reading.snapshot),
+            SeriesEntry::Snapshot(reading) => {
+                if reading.mark == Mark::Begin {
+                    self.hosts_at_begin.clone_from(&self.hosts);
+                }
+                self.marks.take(reading.mark, reading.snapshot);
+            }
+            SeriesEntry::Hosts(hosts) => self.hosts = hosts,
             SeriesEntry::Activity(part) => {
                 self.marks.series.activity(part.clone());
                 self.data.activity.get_or_insert_default().append(part);
@@ -118,6 +139,19 @@ impl Following {
     #[must_use]
     pub fn latest(&self) -> Option<&Snapshot> {
         self.marks.last.as_ref()
+    }
+
+    /// The hosts of a fleet at the last snapshot; none of any other run.
+    #[must_use]
+    pub fn hosts(&self) -> &[HostHeard] {
+        &self.hosts
+    }
+
+    /// The hosts with their rates in the window, and after `since`; `None` without a fleet.
+    #[must_use]
+    pub fn fleets(&self, since: &[HostHeard]) -> Option<[Fleet; 2]> {
+        let of = |since: &[HostHeard]| Fleet::going(since, &self.hosts);
+        (!self.hosts.is_empty()).then(|| [of(&self.hosts_at_begin), of(since)])
     }
 
     /// The run up to now, and what it did after `since`, a snapshot of it; `None` before the gate.
@@ -259,6 +293,7 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_measure::series::{SeriesWriter, SideLine};
 
     fn at(ms: u64) -> Snapshot {
         Snapshot { at_ns: ms * 1_000_000, ..Snapshot::default() }
@@ -312,6 +347,22 @@ mod tests {
         assert_eq!((span(&whole.data), span(&recent)), ((500, 2000), (1000, 2000)));
         assert!(matches!(&whole.data.verdict, Verdict::Incomplete(why) if why == "the run goes on, at second 2"));
         assert!(run.take(b"no line of ours\n").is_err());
+    }
+
+    #[test]
+    fn hosts_have_their_rates_of_the_window_and_of_the_last_seconds() {
+        let mut run = Following::new(Header { schema: SERIES_SCHEMA.to_owned(), run: RunData::default() });
+        assert_eq!(run.fleets(&[]), None, "it is of one host");
+        let mut lines = SeriesWriter::new("fleet");
+        let mut recent = Vec::new();
+        for (mark, second, ops_count) in [(Mark::Begin, 1, 50), (Mark::Second, 5, 90), (Mark::Second, 6, 150)] {
+            recent = run.hosts().to_vec();
+            let host = HostHeard { at_ns: second * NS_PER_S, ops_count, ..HostHeard::default() };
+            run.take(SideLine::hosts("fleet", vec![host]).line().as_bytes()).expect("a line of ours");
+            run.take(lines.line(mark, &at(1000 * second)).as_bytes()).expect("a line of ours");
+        }
+        let rates = run.fleets(&recent).expect("a fleet").map(|fleet| fleet.hosts[0].ops_per_s.value());
+        assert_eq!(rates, [Some(20.0), Some(60.0)]);
     }
 
     #[test]

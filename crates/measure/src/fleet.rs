@@ -1,5 +1,9 @@
 //! What a record has that was measured by several hosts: one row each, and how well they ran at the same time.
 
+mod going;
+
+pub use going::{HostCell, HostHeard, LATE, LOST};
+
 use crate::figures::{figures, of_layer};
 use crate::record::{Figure, Metric, Part, Record};
 use crate::section::{Cell, Sections, Weight, number};
@@ -47,7 +51,7 @@ pub struct FleetHost {
     /// Its name.
     #[column("Host")]
     pub name: String,
-    /// `measured`, `late 4 s` (measured, and silent for so long) or `lost`.
+    /// `measured`, `late 4 s` (measured, and silent for so long) or `lost`; while the run goes on as in [`HostHeard`].
     #[column("state")]
     pub state: String,
     /// Its sessions.
@@ -107,16 +111,14 @@ impl Fleet {
             Some(ms) => format!(", started within {} ms", fixed(ms, 2)),
             None => String::new(),
         };
-        let bound = self.hosts.iter().filter_map(|host| host.clock_bound_ms.value()).fold(0.0, f64::max);
+        let bound = self.hosts.iter().filter_map(|host| host.clock_bound_ms.value()).reduce(f64::max);
+        let clocks = bound.map_or_else(String::new, |ms| format!(" (clocks known within {} ms)", fixed(ms, 2)));
         let odd = self.hosts.iter().find(|host| host.of_median_pct.value().is_some());
         let odd = odd.filter(|_| *measured_count > 1).map_or_else(String::new, |host| {
             let pct = number(&host.of_median_pct, 0);
             format!("; the oddest is {} with {pct} % of the median rate", host.name)
         });
-        format!(
-            "{partial}{measured_count} of {hosts_count} hosts{started} (clocks known within {} ms){odd}",
-            fixed(bound, 2)
-        )
+        format!("{partial}{measured_count} of {hosts_count} hosts{started}{clocks}{odd}")
     }
 
     /// The section of the hosts, where several measured; behind the first of a page.
@@ -128,20 +130,24 @@ impl Fleet {
         own.heading("Hosts");
         let weight = if fleet.measured_count < fleet.hosts_count { Weight::Warning } else { Weight::Plain };
         own.finding(weight, "", &(fleet.summary() + "."));
-        let [begin, end, first, last] =
-            [&fleet.begin_s, &fleet.end_s, &fleet.first_begin_s, &fleet.last_end_s].map(|figure| number(figure, 4));
-        own.wrapped(
-            "",
-            &format!(
-                "Seconds after the instant agreed on: the window common to all is {begin} to {end}; the first host began at {first}, \
-                 the last ended at {last}. Control channel during the run: p99 {} ms; taking the results: {} ms.",
-                number(&fleet.control_ms_p99, 2),
-                number(&fleet.gather_ms, 0)
-            ),
-        );
+        if fleet.begin_s.value().is_some() {
+            own.wrapped("", &fleet.window());
+        }
         own.rows(&fleet.hosts);
         let at = page.all.len().min(1);
         page.all.splice(at..at, own.all);
+    }
+
+    /// The window common to all, and what the control channel took.
+    fn window(&self) -> String {
+        let [begin, end, first, last] =
+            [&self.begin_s, &self.end_s, &self.first_begin_s, &self.last_end_s].map(|figure| number(figure, 4));
+        format!(
+            "Seconds after the instant agreed on: the window common to all is {begin} to {end}; the first host began at {first}, \
+             the last ended at {last}. Control channel during the run: p99 {} ms; taking the results: {} ms.",
+            number(&self.control_ms_p99, 2),
+            number(&self.gather_ms, 0)
+        )
     }
 
     /// Its metrics, where several hosts measured.

@@ -6,9 +6,10 @@
 //! before it is rebuilt exactly.
 //!
 //! Between the snapshots there are lines that begin with their `kind`: what the sessions did since the previous line
-//! (`activity`) and events on the time line (`event`).
+//! (`activity`), events on the time line (`event`) and what a fleet's hosts are at (`hosts`).
 
 use crate::figures::figures;
+use crate::fleet::HostHeard;
 use crate::histogram::{Histogram, HistogramError};
 use crate::history::ActivityHistory;
 use crate::snapshot::{
@@ -305,9 +306,9 @@ impl HistogramStep {
 }
 
 /// A line that is not a snapshot.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SideLine {
-    /// `activity` or `event`.
+    /// `activity`, `event` or `hosts`.
     pub kind: String,
     /// Who measured.
     pub source: String,
@@ -317,19 +318,32 @@ pub struct SideLine {
     /// An event on the time line, or an update of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<TimelineEvent>,
+    /// The hosts of a fleet, all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostHeard>,
 }
 
 impl SideLine {
     /// What the sessions did.
     #[must_use]
     pub fn activity(source: &str, activity: ActivityHistory) -> Self {
-        Self { kind: "activity".to_owned(), source: source.to_owned(), activity: Some(activity), event: None }
+        Self { activity: Some(activity), ..Self::of("activity", source) }
     }
 
     /// An event.
     #[must_use]
     pub fn event(source: &str, event: TimelineEvent) -> Self {
-        Self { kind: "event".to_owned(), source: source.to_owned(), activity: None, event: Some(event) }
+        Self { event: Some(event), ..Self::of("event", source) }
+    }
+
+    /// The hosts of a fleet.
+    #[must_use]
+    pub fn hosts(source: &str, hosts: Vec<HostHeard>) -> Self {
+        Self { hosts, ..Self::of("hosts", source) }
+    }
+
+    fn of(kind: &str, source: &str) -> Self {
+        Self { kind: kind.to_owned(), source: source.to_owned(), ..Self::default() }
     }
 
     /// The line, its end (`\n`) included.
@@ -397,6 +411,8 @@ pub enum SeriesEntry {
     Activity(ActivityHistory),
     /// An event on the time line, or an update of one.
     Event(TimelineEvent),
+    /// The hosts of a fleet.
+    Hosts(Vec<HostHeard>),
     /// A kind that a later version writes; the snapshots are complete without it.
     Unknown,
 }
@@ -413,7 +429,8 @@ impl SeriesReader {
             return Ok(match (line.activity, line.event) {
                 (Some(activity), _) => SeriesEntry::Activity(activity),
                 (None, Some(event)) => SeriesEntry::Event(event),
-                (None, None) => SeriesEntry::Unknown,
+                (None, None) if line.hosts.is_empty() => SeriesEntry::Unknown,
+                (None, None) => SeriesEntry::Hosts(line.hosts),
             });
         }
         let line: SeriesLine = serde_json::from_slice(text)?;
@@ -484,7 +501,7 @@ impl Series {
             SeriesEntry::Snapshot(reading) => self.readings.push(*reading),
             SeriesEntry::Activity(part) => self.activity.get_or_insert_default().append(part),
             SeriesEntry::Event(event) => timeline::note(&mut self.timeline, event),
-            SeriesEntry::Unknown => {}
+            SeriesEntry::Hosts(_) | SeriesEntry::Unknown => {}
         }
     }
 }

@@ -193,6 +193,23 @@
     });
     var list = document.querySelector("#live dl");
     list.replaceChildren.apply(list, tiles);
+    strip(document.getElementById("hosts"), frame.hosts || []);
+  }
+
+  // A cell for each host of a fleet; many are small.
+  function strip(list, hosts) {
+    list.classList.toggle("many", hosts.length > 24);
+    list.replaceChildren.apply(list, hosts.map(function (host) {
+      var cell = document.createElement("li");
+      cell.className = host.class;
+      cell.title = host.name + ": " + host.state;
+      [["b", host.name], ["span", host.state], ["span", host.rate]].forEach(function (part) {
+        var word = document.createElement(part[0]);
+        word.textContent = part[1];
+        cell.append(word, " ");
+      });
+      return cell;
+    }));
   }
 
   function isRead(main) {

@@ -88,7 +88,9 @@ pub(crate) fn look_at(path: PathBuf) -> Option<Found> {
     let (file, about_it) = [REPEAT, RECORD, SERIES]
         .iter()
         .find_map(|file| of(file))
-        .or_else(|| of("config/given").filter(|_| killed_io(&path)))?;
+        .or_else(|| of("config/given").filter(|_| killed_io(&path)))
+        // What goes on there, or below, has written nothing yet.
+        .or_else(|| Some((String::new(), fs::metadata(&path).ok().filter(|_| rundir::is_claimed(&path))?)))?;
     let (mut mtime_ns, size) = time_and_size(&about_it);
     let has_no_record = !FACES.contains(&file.as_str());
     if has_no_record && rundir::is_claimed(&path) {

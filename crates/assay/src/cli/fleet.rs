@@ -1,6 +1,6 @@
 //! The command line of `fleet`.
 
-use super::{TlsArgs, format};
+use super::{LiveArgs, TlsArgs, format};
 use assay_control::fleet::manifest::Starter;
 use assay_report::formats::Format;
 use clap::{Args, Subcommand, ValueEnum};
@@ -151,7 +151,7 @@ pub(crate) struct FleetRunArgs {
     #[arg(long, value_name = "DURATION")]
     pub(crate) max_skew: Option<String>,
     /// Take a run whose controller is gone, and make its record
-    #[arg(long, value_name = "RUN", conflicts_with = "command")]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["command", "live"])]
     pub(crate) take: Option<String>,
     /// Run directory, new or empty [default: ./assay-runs/TIME-KIND-ID, UTC]
     #[arg(short = 'o', long = "output", value_name = "DIR")]
@@ -159,6 +159,8 @@ pub(crate) struct FleetRunArgs {
     /// What to print
     #[arg(long, value_parser = format::of_record(), default_value = format::ANSWER)]
     pub(crate) format: &'static Format,
+    #[command(flatten)]
+    pub(crate) live: LiveArgs,
     /// The command for every host, behind --: run, sweep, orders run, io, sync, redo or platform, with their options; or net or ping, without a peer
     #[arg(last = true, value_name = "COMMAND", required_unless_present = "take")]
     pub(crate) command: Vec<String>,

@@ -5,8 +5,10 @@ mod pairs;
 mod platforms;
 mod project;
 mod sweep;
+mod watched;
 
 use super::flag_time::time_within;
+use super::shown::Shown as LivePage;
 use crate::cli::{
     BusArgs, Cli, Command, FleetArgs, FleetCommand, FleetName, FleetPartArgs, FleetRunArgs, IoArgs, OrdersArgs,
     OrdersCommand, PlatformArgs, ProbeCommand, RunArgs,
@@ -42,6 +44,7 @@ use clap::Parser;
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
 use std::time::{Duration, Instant};
+use watched::Watched;
 
 /// The URLs that `up` leaves for a controller and for agents.
 const CONTROL_URL: &str = "control.url";
@@ -258,6 +261,7 @@ fn run(args: &FleetRunArgs) -> Result<Code, Failure> {
     // Hosts are asked once a second.
     let lost_after = duration("--lost-after", &args.lost_after, controller::LOST_LEAST)?;
     let dead_man = duration("--dead-man", &args.dead_man, controller::DEAD_MAN_LEAST)?;
+    watched::refuse_unseen(args)?;
     let (workload, words) = match &args.take {
         Some(_) => (assay_slob::NAME, Vec::new()),
         None if pairs::are_meant(&args.command) => (pairs::NAME, pairs::words(&args.command)?),
@@ -272,8 +276,8 @@ fn run(args: &FleetRunArgs) -> Result<Code, Failure> {
     };
     let address = borrowed.as_ref().map_or(named, |borrowed| borrowed.address.clone());
     let are_borrowed = borrowed.is_some();
-    let gathered = match &args.take {
-        Some(run) => controller::take(&address, run, lost_after, &stop, &mut shown)?,
+    let (gathered, watched) = match &args.take {
+        Some(run) => (controller::take(&address, run, lost_after, &stop, &mut shown)?, None),
         None => {
             let id = rundir::new_id();
             let place = rundir::place(args.output.as_deref(), workload, &id);
@@ -292,14 +296,22 @@ fn run(args: &FleetRunArgs) -> Result<Code, Failure> {
             match workload {
                 pairs::NAME => return pairs::run(args, &asked, place, &stop, &mut shown),
                 sweep::NAME => return sweep::run(args, &mut asked, are_borrowed, &stop, &mut shown),
-                _ => controller::run(&asked, &stop, &mut shown)?,
+                _ => {}
             }
+            let known = watched::known_of(&args.command, &asked)?;
+            let page = LivePage::ready(&args.live, &place)?;
+            let (gathered, watched) = watched::run(page, known, &asked, &place, &stop, &mut shown)?;
+            (gathered, Some(watched))
         }
     };
     drop(shown);
     let (record, is_partial) = recorded(args, gathered, are_borrowed)?;
-    let dir = RunDir::create(rundir::place(args.output.as_deref(), &record.run.workload, &record.run.id))?;
-    leave(&address, &record, is_partial, &dir, &stop, &mut |record| answer::product(record, args.format, dir.path()))
+    let watched = match watched {
+        Some(watched) => watched,
+        None => Watched::taken(args.output.as_deref(), &record.run)?,
+    };
+    let dir = &watched.dir;
+    leave(&address, &record, is_partial, dir, &stop, &mut |record| answer::product(record, args.format, dir.path()))
 }
 
 /// The seed among the settings.
@@ -351,6 +363,7 @@ fn asked(command: &[String]) -> Result<Asked, Failure> {
 /// An option, whether it was given, and what to do instead.
 type Refused = Vec<(&'static str, bool, &'static str)>;
 const OUTPUT: &str = "the fleet's own -o stands before --";
+const LIVE: &str = "--live stands before --";
 const OWN_TIME: &str = "it would end each host at a time of its own";
 
 fn of_run(asked: RunArgs) -> (Asked, Refused) {
@@ -360,7 +373,7 @@ fn of_run(asked: RunArgs) -> (Asked, Refused) {
         ("--repeat", more.repeat > 1, "repeat the command"),
         ("--dry-run", more.dry_run, "`assay run --dry-run` shows the plan of one host"),
         ("--at", !more.at.is_empty(), "a command of --at runs on one host"),
-        ("--live", more.live.live.is_some(), "a fleet has no live page yet"),
+        ("--live", more.live.live.is_some(), LIVE),
         ("--push", more.push.push.is_some(), "a fleet sends no figures yet"),
     ];
     (Asked::Run(Box::new(asked)), refused)

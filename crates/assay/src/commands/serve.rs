@@ -51,7 +51,8 @@ pub(super) fn serve(args: &ServeArgs) -> Result<Code, Failure> {
     if !args.dir.is_dir() {
         return Err(Failure::usage(format!("{}: is no directory of runs", args.dir.display())));
     }
-    let is_one = [RECORD, REPEAT, rundir::SERIES].iter().any(|file| args.dir.join(file).is_file());
+    let has_begun = || [RECORD, REPEAT, rundir::SERIES].iter().any(|file| args.dir.join(file).is_file());
+    let is_one = has_begun() || rundir::is_claimed(&args.dir);
     if is_one && args.allow_run {
         return Err(Failure::usage("--allow-run starts runs beside others: name the directory of the runs"));
     }
@@ -167,7 +168,9 @@ impl Runs {
         }
         let mut live = locked(&self.live);
         let key = place.display().to_string();
-        if place.join(RECORD).is_file() || place.join(REPEAT).is_file() || !rundir::is_claimed(place) {
+        // What lies above several runs has a record from the first of them on.
+        let has = |file: &str| place.join(file).is_file();
+        if !rundir::is_claimed(place) || has(rundir::SERIES) && has(RECORD) {
             live.remove(&key);
             return None;
         }
@@ -245,11 +248,14 @@ impl Runs {
         let format = find(format).unwrap_or_default();
         let text = match self.going(place) {
             None => kept(place, format)?,
-            Some(course) if format.name == HTML => course.page().ok_or_else(not_begun)?,
-            Some(course) => {
-                let look = course.look().ok_or_else(not_begun)?;
-                written(format, &Input::of(&[&look.whole]), place)?
-            }
+            Some(course) if format.name == HTML => match course.page() {
+                Some(page) => page,
+                None => kept(place, format).map_err(|_| not_begun())?,
+            },
+            Some(course) => match course.look() {
+                Some(look) => written(format, &Input::of(&[&look.whole]), place)?,
+                None => kept(place, format).map_err(|_| not_begun())?,
+            },
         };
         Ok(Reply::of(format.media_type, text))
     }

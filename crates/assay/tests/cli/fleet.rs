@@ -3,6 +3,7 @@
 use crate::common::{Place, Ran, SMALL, Started, json, program, skipped, until, with};
 use crate::pg_server::Server;
 use crate::redo::Standby;
+use crate::serve::{is_of, live, served};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
@@ -220,6 +221,43 @@ fn an_agent_that_is_killed_leaves_a_partial_record_and_is_refused_when_it_comes_
     assert!(ran.out.contains("partial: 2 of 3 hosts"), "{}", ran.out);
     // It takes part in the next run.
     fleet.run(&["--hosts", "3", "-o", "next"], &with(NULL, &["--time", "1"])).code(0);
+}
+
+#[test]
+fn a_fleet_is_shown_while_it_goes_on_with_a_cell_for_each_host_and_its_last_frame_is_its_record() {
+    let Some(mut fleet) = Fleet::of(&["a", "b"]) else { return };
+    let hosts = ["fleet", "run", "--hosts", "2", "--lost-after", "3s", "--max-skew", "1h", "-o", "run", "--live"];
+    let probe = fleet.place.assay(&with(&hosts, &["--", "sync"])).code(2);
+    assert!(probe.err.contains("what the hosts measure of sync comes at its end"), "{}", probe.err);
+    let (run, page) = live(&fleet.place, &[&hosts, NULL, &["--time", "10m"]].concat());
+    let run = run.until("its begin", || fleet.place.measures("run"));
+    // Nobody takes longer, however busy the machine is.
+    let mut frames = page.events("/run/run/events").take(180);
+    let cells = |frame: &Value| -> Vec<[String; 3]> {
+        let text = |cell: &Value, key: &str| cell[key].as_str().expect("text").to_owned();
+        let cells = frame["hosts"].as_array().expect("the hosts of a fleet");
+        cells.iter().map(|cell| ["name", "state", "rate"].map(|key| text(cell, key))).collect()
+    };
+    let is_at_work = |[_, state, rate]: &[String; 3]| state == "running" && rate.ends_with("/s");
+    let frame = frames.find(|frame| cells(frame).iter().all(is_at_work)).expect("both work");
+    assert_eq!(cells(&frame).len(), 2, "{frame}");
+    assert!(frame["now"].as_str().is_some_and(|now| now.starts_with("2 running; ")), "{frame}");
+    let tile = |name: &str| frame["tiles"].as_array()?.iter().find(|tile| tile["name"] == name).cloned();
+    assert_eq!(tile("Errors").expect("errors")["value"], "0");
+    assert_eq!(tile("Limited by").expect("a limit")["value"], "the requested rate");
+    // Another process shows the same run from its directory.
+    let (other, elsewhere) = served(&fleet.place, "run");
+    assert_eq!(cells(&elsewhere.events("/run/run/events").next().expect("a frame")).len(), 2);
+    other.stopped();
+    fleet.agents.pop().expect("an agent").kill();
+    let lost = frames.find(|frame| cells(frame)[0][1].starts_with("lost: nothing heard for")).expect("it is lost");
+    assert_eq!((lost["hosts"][0]["name"].as_str(), lost["hosts"][0]["class"].as_str()), (Some("b"), Some("bad")));
+    run.signal(Signal::INT);
+    let last = frames.last().expect("a last frame");
+    assert_eq!(run.ended().code, 130);
+    is_of(&last, &fleet.record());
+    assert_eq!(cells(&last).iter().map(|cell| cell[0].as_str()).collect::<Vec<_>>(), ["b", "a"], "{last}");
+    assert!(cells(&last)[0][1].starts_with("lost: ") && cells(&last)[1][1] == "measured", "{last}");
 }
 
 #[test]
@@ -543,7 +581,7 @@ fn what_does_not_fit_together_is_refused_before_anything_starts() {
         (&["--", "platform", "-o", "box"], "-o has no meaning"),
         (&["--", "platform", "--dry-run"], "--dry-run has no meaning"),
         (&["--", "sync", "--until", "p99=5%"], "--until has no meaning"),
-        (&["--", "run", "--live"], "--live has no meaning"),
+        (&["--", "run", "--live"], "--live has no meaning behind --: --live stands before --"),
         (&["--", "run", "--target", "null:", "--until", "p99=5%"], "UNTIL would end each host at a time of its own"),
         (&["--", "run", "--sesions", "2"], "unexpected argument"),
     ] {

@@ -1,6 +1,6 @@
 //! `assay serve` and `run --live`: who may look, what is shown, and that the run ends whoever looks.
 
-use crate::common::{LONG, Place, Started, json, with};
+use crate::common::{LONG, Place, Started, json, skipped, with};
 use rustix::process::Signal;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A server as its URL says it is.
-struct Page {
+pub(crate) struct Page {
     address: String,
     token: String,
 }
@@ -72,13 +72,13 @@ impl Page {
     }
 
     /// The lines of a stream of events.
-    fn events(&self, path: &str) -> impl Iterator<Item = serde_json::Value> {
+    pub(crate) fn events(&self, path: &str) -> impl Iterator<Item = serde_json::Value> {
         let lines = BufReader::new(self.ask(path, &[&self.bearer()])).lines().map_while(Result::ok);
         lines.filter_map(|line| line.strip_prefix("data: ").map(json))
     }
 }
 
-fn served(place: &Place, dir: &str) -> (Started, Page) {
+pub(crate) fn served(place: &Place, dir: &str) -> (Started, Page) {
     serving(place.start(&["serve", dir]))
 }
 
@@ -91,7 +91,7 @@ fn serving(mut server: Started) -> (Started, Page) {
 }
 
 /// Starts a run with its page; the rest of what it says is read, so that it never waits for a reader.
-fn live(place: &Place, args: &[&str]) -> (Started, Page) {
+pub(crate) fn live(place: &Place, args: &[&str]) -> (Started, Page) {
     let mut run = place.start(args);
     let mut err = BufReader::new(run.child().stderr.take().expect("piped"));
     let mut line = String::new();
@@ -219,11 +219,14 @@ fn a_run_is_shown_while_it_goes_on_and_its_last_frame_is_its_record() {
     let idle = page.ask("/run/run/events", &[&page.bearer()]);
     run.signal(Signal::INT);
     let last = frames.last().expect("a last frame");
-    assert_eq!(last["final"], true, "{last}");
     assert_eq!(run.ended().code, 130);
     drop(idle);
-    let kept = place.record("run");
-    assert!(kept.get("final").is_none());
+    is_of(&last, &place.record("run"));
+}
+
+/// The last frame is of what is kept.
+pub(crate) fn is_of(last: &serde_json::Value, kept: &serde_json::Value) {
+    assert!(last["final"] == true && kept.get("final").is_none(), "{last}");
     let figures = last["tiles"].as_array().expect("tiles").iter().filter(|tile| tile.get("key").is_some());
     let mut compared = 0;
     for tile in figures {
@@ -236,17 +239,29 @@ fn a_run_is_shown_while_it_goes_on_and_its_last_frame_is_its_record() {
 }
 
 #[test]
-fn the_live_page_follows_repeats_and_the_steps_of_a_sweep() {
+fn the_live_page_follows_repeats_and_the_steps_of_a_sweep_in_this_process_and_another() {
     let brief = ["--target", "null:", "--time", "3", "--warmup", "0", "--set", "RATE=100", "-o", "all", "--live"];
-    for (command, whole, which) in [
-        (vec!["run", "--repeat", "2"], "repeat.json", ["repeat 1 of 2: ", "repeat 2 of 2: "]),
-        (vec!["sweep", "--sessions", "1,2"], "record.json", ["step 1 of 2, ", "step 2 of 2, "]),
+    for (command, whole, which, second) in [
+        (vec!["run", "--repeat", "2"], "repeat.json", ["repeat 1 of 2: ", "repeat 2 of 2: "], "repeat-2: "),
+        (
+            vec!["sweep", "--sessions", "1,2"],
+            "record.json",
+            ["step 1 of 2, ", "step 2 of 2, "],
+            "step-002-sessions-2: ",
+        ),
     ] {
         let place = Place::new();
         let (run, page) = live(&place, &with(&command, &brief));
         let run = run.until("its begin", || place.has_mark("begin"));
+        let (other, elsewhere) = served(&place, "all");
+        let of_other = std::thread::spawn(move || elsewhere.events("/run/all/events").collect::<Vec<_>>());
         let frames: Vec<_> = page.events("/run/all/events").collect();
         let now = |frame: &serde_json::Value| frame["now"].as_str().expect("words").to_owned();
+        let of_other = of_other.join().expect("no panic");
+        other.stopped();
+        // Above it is a record of the first by then.
+        assert!(of_other.iter().any(|frame| now(frame).starts_with(second)), "{second}: {of_other:?}");
+        assert!(of_other.last().expect("a frame")["final"] == true, "{of_other:?}");
         for which in which {
             assert!(frames.iter().any(|frame| now(frame).starts_with(which)), "{which}: {frames:?}");
         }
@@ -456,6 +471,44 @@ fn a_form_starts_stops_and_tags_runs_and_says_what_is_wrong_with_it() {
     let server = server.until("the run's begin", || place.measures(&second));
     assert_eq!(server.stopped().code, 0);
     assert_eq!(place.record(&second)["run"]["verdict"], "incomplete");
+}
+
+#[test]
+fn every_test_of_the_form_runs_to_its_record() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.path("runs")).expect("made");
+    let prepared = place.assay(&["orders", "prepare", "--target", "sqlite:orders.db", "--scale", ".001"]);
+    let has_sqlite = prepared.code == 0;
+    if !has_sqlite {
+        assert!(prepared.err.contains("without"), "{}", prepared.err);
+        skipped(&prepared.err);
+    }
+    let mut serve = place.command(&["serve", "runs", "--allow-run"]);
+    serve.env("ASSAY_TARGET", "sqlite:orders.db");
+    let (mut server, page) = serving(Started::new(serve.stdout(Stdio::piped())));
+    let token = form_token(&page.get("/").2);
+    for (test, settings, kind) in [
+        ("io", "rw=randread\nbs=8k\nsize=1m\nruntime=1\ntime_based=1", "storage"),
+        ("sync", "time=1s\ncommits=1", "sync"),
+        ("orders run", "RUN_TIME=1\nWARMUP=0\nSESSIONS=1", "orders"),
+    ] {
+        if test == "orders run" && !has_sqlite {
+            continue;
+        }
+        let fields = [("form_token", token.as_str()), ("test", test), ("settings", settings), ("label", "of a form")];
+        assert_eq!(page.form("/start", &fields, "").0, 303);
+        let told = page.get("/").2;
+        assert!(!told.contains("role=\"alert\""), "{test}: {told}");
+        let (_, rest) = told.split_once("<a href=\"/run/").expect("it goes on");
+        let name = rest.split('"').next().expect("its name").to_owned();
+        server = server.until("the end of the run", || !page.get("/").2.contains("action=\"/stop\""));
+        let told = page.get("/").2;
+        assert!(!told.contains("role=\"alert\""), "{test}: {told}");
+        let record = place.record(&format!("runs/{name}"));
+        assert_eq!((&record["kind"], &record["run"]["label"]), (&kind.into(), &"of a form".into()), "{test}");
+        assert_eq!(page.get(&format!("/run/{name}")).0, 200);
+    }
+    assert_eq!(server.stopped().code, 0);
 }
 
 #[test]

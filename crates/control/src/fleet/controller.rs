@@ -9,9 +9,12 @@ use super::FleetError;
 use super::bus::{Address, Bus, KeptRuns};
 use super::clock::{Exchange, Offset, PINGS, mono_ns, wall_ns};
 use super::gather;
-use super::message::{Answer, Beat, Hello, News, Phase, Request, RunPlan, Spec, Stop as StopRun, Tick};
+use super::message::{Answer, Beat, Hello, News, Phase, Request, RunPlan, Spec, Stop as StopRun};
+use super::ticks::TickMerge;
+use assay_measure::clock::NS_PER_S;
+use assay_measure::fleet::{HostHeard, LATE as LATE_STATE, LOST};
 use assay_measure::histogram::Histogram;
-use assay_measure::snapshot::RunData;
+use assay_measure::snapshot::{Mark, RunData, Snapshot};
 use assay_run::stop::Stop;
 use async_nats::{Message, Subscriber};
 use futures_util::StreamExt;
@@ -68,6 +71,8 @@ pub trait Watcher {
     fn say(&mut self, line: &str);
     /// A second of the run, in a line that the next one may replace.
     fn live(&mut self, line: &str);
+    /// What the hosts are at now, each second, and the readings of all of them that are new.
+    fn heard(&mut self, _hosts: Vec<HostHeard>, _told: &[(Mark, Snapshot)]) {}
 }
 
 /// How long somebody is waited for.
@@ -92,8 +97,10 @@ pub struct HostResult {
     pub lost: String,
     /// The longest time it said nothing in, s.
     pub late_s_max: u64,
-    /// The last second heard of, and the operations until then.
-    pub seen: Tick,
+    /// The last second heard of, ns after the gate, and the operations until then.
+    pub seen_ns: u64,
+    /// See above.
+    pub seen_ops: u64,
     /// Round trips of its beats.
     pub control: Histogram,
     /// Directory of its own record, on the host.
@@ -329,6 +336,31 @@ impl Host {
     fn is_done(&self) -> bool {
         self.is_lost() || self.phase == Phase::Kept
     }
+
+    fn is_at_work(&self) -> bool {
+        self.phase == Phase::Running && !self.is_late && !self.is_lost()
+    }
+
+    /// What it is at, for who watches.
+    fn heard(&self, sessions_count: u64) -> HostHeard {
+        let HostResult { hello, lost, seen_ns, seen_ops, .. } = &self.result;
+        let state = match self.phase {
+            _ if self.is_lost() => LOST.to_owned(),
+            _ if self.is_late => format!("{LATE_STATE} {} s", self.word.elapsed().as_secs()),
+            Phase::Idle | Phase::Preparing => "preparing".to_owned(),
+            Phase::Ready => "ready".to_owned(),
+            Phase::Running => "running".to_owned(),
+            Phase::Ended | Phase::Kept => "ended".to_owned(),
+        };
+        HostHeard {
+            name: hello.name.clone(),
+            state,
+            note: lost.clone(),
+            sessions_count,
+            at_ns: *seen_ns,
+            ops_count: *seen_ops,
+        }
+    }
 }
 
 /// The controller at work.
@@ -345,9 +377,9 @@ struct Watch<'a> {
     sent_ns: Vec<u64>,
     next_beat: Instant,
     strangers: u64,
-    /// Service times of the second that is shown next, and the operations at the last one.
-    second: Histogram,
-    ops_before: u64,
+    /// What the hosts told, and the readings that were shown last.
+    ticks: TickMerge,
+    shown: Snapshot,
     /// Since when the server cannot be reached.
     cut_off: Option<Instant>,
     /// The step that was ordered last, and when, ns.
@@ -376,10 +408,11 @@ impl<'a> Watch<'a> {
             server: None,
             code: None,
         };
-        let hosts = plan.hosts.iter().map(host).collect();
+        let hosts: Vec<Host> = plan.hosts.iter().map(host).collect();
         Ok(Self {
             bus: bus.clone(),
             plan,
+            ticks: TickMerge::new(hosts.len()),
             hosts,
             patience,
             watcher,
@@ -389,8 +422,7 @@ impl<'a> Watch<'a> {
             sent_ns: Vec::new(),
             next_beat: Instant::now(),
             strangers: 0,
-            second: Histogram::new(),
-            ops_before: 0,
+            shown: Snapshot::default(),
             cut_off: None,
             step: 0,
             ordered_ns: 0,
@@ -589,15 +621,12 @@ impl<'a> Watch<'a> {
             Ok(News::Hello(hello)) => self.greeted(&hello).await,
             Ok(News::Tick { run, tick }) if run == self.plan.spec.run => {
                 self.word(&instance);
-                let Some(host) = self.hosts.iter_mut().find(|host| host.result.hello.instance == instance) else {
+                let Some(at) = self.hosts.iter().position(|host| host.result.hello.instance == instance) else {
                     return;
                 };
-                for &(slot, n) in &tick.slots {
-                    if (slot as usize) < assay_measure::histogram::SLOTS {
-                        self.second.record_n(assay_measure::histogram::slot_low_and_width_ns(slot as usize).0, n);
-                    }
-                }
-                host.result.seen = Tick { slots: Vec::new(), ..tick };
+                let result = &mut self.hosts[at].result;
+                (result.seen_ns, result.seen_ops) = (tick.at_ns, tick.ops);
+                self.ticks.take(at, tick);
             }
             Ok(News::Tick { .. }) => {}
             Err(_) => self.strangers += 1,
@@ -614,7 +643,7 @@ impl<'a> Watch<'a> {
             return;
         };
         let name = &host.result.hello.name;
-        let at = host.result.seen.at_ns / 1_000_000_000;
+        let at = host.result.seen_ns / NS_PER_S;
         host.result.lost = format!("its agent was started again; the last second heard of was {at}");
         host.is_replaced = true;
         self.watcher.say(&format!("warning: {name} is lost: {}", host.result.lost));
@@ -642,7 +671,7 @@ impl<'a> Watch<'a> {
             let name = &host.result.hello.name;
             host.result.late_s_max = host.result.late_s_max.max(if silent > LATE { silent.as_secs() } else { 0 });
             if silent > self.patience.lost_after {
-                let at = host.result.seen.at_ns / 1_000_000_000;
+                let at = host.result.seen_ns / NS_PER_S;
                 let silent = silent.as_secs();
                 host.result.lost = format!("nothing heard for {silent} s; the last second heard of was {at}");
                 self.watcher.say(&format!("warning: {name} is lost: {}", host.result.lost));
@@ -654,23 +683,25 @@ impl<'a> Watch<'a> {
     }
 
     fn show(&mut self) {
-        let seen = |host: &Host| host.result.seen.at_ns;
+        let told = self.ticks.told(|at| self.hosts[at].is_at_work());
+        let hosts = self.hosts.iter().enumerate().map(|(at, host)| host.heard(self.ticks.sessions(at)));
+        self.watcher.heard(hosts.collect(), &told);
         let running = self.hosts.iter().filter(|host| !host.is_lost() && !host.is_late).count();
         let all = self.hosts.len();
-        let Some(at_ns) = self.hosts.iter().map(seen).max().filter(|at_ns| *at_ns > 0) else {
-            let since_ns = mono_ns().checked_sub(self.plan.start_ns).filter(|_| self.plan.start_ns > 0);
-            if let Some(since_ns) = since_ns {
-                let since_s = since_ns / 1_000_000_000;
+        let Some((_, now)) = told.into_iter().next_back() else {
+            let is_begun = self.plan.start_ns > 0 && self.shown.at_ns == 0;
+            if let Some(since_ns) = mono_ns().checked_sub(self.plan.start_ns).filter(|_| is_begun) {
+                let since_s = since_ns / NS_PER_S;
                 self.watcher.live(&format!("{since_s} s: {running} of {all} hosts{}", self.waited_for()));
             }
             return;
         };
-        let ops: u64 = self.hosts.iter().map(|host| host.result.seen.ops).sum();
-        let rate = ops.saturating_sub(std::mem::replace(&mut self.ops_before, ops));
-        let second = std::mem::replace(&mut self.second, Histogram::new());
-        let p99 = second.percentile_ns(0.99).map_or_else(String::new, |ns| format!(", p99 {} us", ns / 1000));
-        let at_s = at_ns / 1_000_000_000;
-        self.watcher.live(&format!("{at_s} s: {running} of {all} hosts, {rate} operations in this second{p99}"));
+        let before = std::mem::replace(&mut self.shown, now);
+        let (at_ns, done) = (self.shown.at_ns, self.shown.driver.difference(&before.driver));
+        let rate = done.ops_ended() as f64 * NS_PER_S as f64 / at_ns.saturating_sub(before.at_ns).max(1) as f64;
+        let p99 = done.service().percentile_ns(0.99).map_or_else(String::new, |ns| format!(", p99 {} us", ns / 1000));
+        let at_s = at_ns / NS_PER_S;
+        self.watcher.live(&format!("{at_s} s: {running} of {all} hosts, {rate:.0} operations/s{p99}"));
     }
 
     /// Takes everything that is kept. A host may be lost after it kept its part.

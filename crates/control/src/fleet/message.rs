@@ -2,6 +2,7 @@
 
 use super::FleetError;
 use super::clock::Offset;
+use assay_measure::snapshot::{DriverReading, Mark};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
@@ -186,15 +187,17 @@ pub enum News {
     },
 }
 
-/// What a host did up to a second of its run: cumulative counts, and how much its histogram grew since the tick before.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// What a host did up to a second of its run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tick {
     /// ns after the gate.
     pub at_ns: u64,
-    /// Operations ended.
+    /// Why it is told.
+    pub mark: Mark,
+    /// Operations ended since the gate.
     pub ops: u64,
-    /// Service times of all kinds of operation: slots and how much they grew.
-    pub slots: Vec<(u32, u64)>,
+    /// What its load generator counted since the tick before; responses that took as long as the service are left out.
+    pub driver: DriverReading,
 }
 
 /// What JetStream has of one host.

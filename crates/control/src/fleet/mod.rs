@@ -29,6 +29,7 @@ pub mod pairs;
 pub mod record;
 pub mod server;
 pub mod ssh;
+mod ticks;
 pub mod worker;
 
 /// Why a fleet does not do what was asked.

@@ -3,15 +3,13 @@
 use super::controller::{Gathered, HostResult};
 use super::merge::{HostPart, Piece, merged, tolerance_ns};
 use assay_measure::clock::Ns;
-use assay_measure::fleet::{Fleet, FleetHost, UNCOUNTED};
+use assay_measure::fleet::{Fleet, FleetHost, LATE, LOST, UNCOUNTED};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::Figure;
 use assay_measure::snapshot::{Fact, RunData, Verdict};
 
 const MS: f64 = 1e6;
 const S: f64 = 1e9;
-/// Why a host without measurements has no figure.
-const LOST: &str = "lost";
 
 /// A run of several hosts as one, and what is said of them.
 #[derive(Debug, Default)]
@@ -188,7 +186,7 @@ fn row(host: &HostResult, start_ns: u64, median: f64) -> FleetHost {
         state: match (host.data.is_some(), host.late_s_max) {
             (false, _) => LOST.to_owned(),
             (true, 0) => "measured".to_owned(),
-            (true, late_s) => format!("late {late_s} s"),
+            (true, late_s) => format!("{LATE} {late_s} s"),
         },
         sessions_count: host.data.as_ref().map_or(0, |data| data.sessions),
         of_median_pct: rate.scaled(100.0).per(median, "no median"),

@@ -1,7 +1,8 @@
 //! The pipe between an agent and the process that runs its part: a line of JSON for each word.
 
 use super::message::{Begin, Tick};
-use assay_measure::snapshot::Snapshot;
+use assay_measure::histogram::Histogram;
+use assay_measure::snapshot::{Mark, Snapshot};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -45,9 +46,11 @@ pub fn line(word: &impl Serialize) -> String {
 impl Tick {
     /// What was done since the snapshot before.
     #[must_use]
-    pub fn of(before: Option<&Snapshot>, now: &Snapshot) -> Self {
-        let service = now.driver.service();
-        let grown = before.and_then(|before| service.difference(&before.driver.service()));
-        Self { at_ns: now.at_ns, ops: now.driver.ops_ended(), slots: grown.unwrap_or(service).sparse() }
+    pub fn of(mark: Mark, before: Option<&Snapshot>, now: &Snapshot) -> Self {
+        let mut driver = before.map_or_else(|| now.driver.clone(), |before| now.driver.difference(&before.driver));
+        for op in driver.ops.iter_mut().filter(|op| op.response == op.service) {
+            op.response = Histogram::default();
+        }
+        Self { at_ns: now.at_ns, mark, ops: now.driver.ops_ended(), driver }
     }
 }

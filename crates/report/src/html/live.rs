@@ -1,10 +1,11 @@
-//! A run that goes on: six figures that are new each second, above its page and on a terminal.
+//! A run that goes on: figures that are new each second, and of a fleet its hosts, above its page and on a terminal.
 
 use super::script::Assets;
 use super::tile::tile;
 use crate::answer::{Context, Page, title};
 use crate::kinds;
 use assay_measure::config::duration_ns;
+use assay_measure::fleet::{Fleet, HostCell};
 use assay_measure::record::metric::find;
 use assay_measure::record::{Figure, Metric, Record};
 use assay_measure::units::shorten;
@@ -46,6 +47,9 @@ pub struct Live {
     pub now: String,
     /// The figures.
     pub tiles: Vec<LiveTile>,
+    /// The hosts of a fleet.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hosts: Vec<HostCell>,
     /// The page of a run that has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page: Option<String>,
@@ -61,11 +65,15 @@ const NA: &str = "n/a (";
 const TITLE: usize = 17;
 /// Why nothing is known of the last seconds.
 const ENDED: &str = "the run has ended";
+/// Lines of a terminal for hosts, at most, and columns of one host.
+const HOST_LINES: usize = 8;
+const HOST_COLUMNS: usize = 38;
 
 impl Live {
     /// Of a record so far and that of the last ten seconds, which a run that has ended lacks.
     #[must_use]
     pub fn of(whole: &Record, recent: Option<&Record>) -> Self {
+        let fleet = recent.unwrap_or(whole).parts.get::<Fleet>();
         let limit = recent.map(|recent| kinds::of(recent).headline(recent).limit);
         let limit = limit.map_or_else(
             || format!("{NA}{ENDED})"),
@@ -114,7 +122,13 @@ impl Live {
             Some(planned_s) => format!("{now} of {planned_s}"),
             None => now.clone(),
         };
-        Self { title: title(whole), is_final, now, tiles, page: None }
+        let now = match &fleet {
+            Some(fleet) if !is_final && whole.driver.ops.is_empty() => fleet.states(),
+            Some(fleet) if !is_final => format!("{}; {now}", fleet.states()),
+            _ => now,
+        };
+        let hosts = fleet.map(|fleet| fleet.cells()).unwrap_or_default();
+        Self { title: title(whole), is_final, now, tiles, hosts, page: None }
     }
 
     /// The figures in lines of so many columns, at least [`COLUMNS_LEAST`]: those of two times side by side, then sentences.
@@ -141,7 +155,28 @@ impl Live {
         for tile in sentences {
             page.item(&shorten(&tile.name, TITLE), &tile.value);
         }
+        self.host_lines(columns).iter().for_each(|line| page.line(line));
         page.lines().to_vec()
+    }
+
+    /// The hosts side by side; of many those in front, and how many more there are.
+    fn host_lines(&self, columns: usize) -> Vec<String> {
+        let brief = |host: &HostCell| {
+            // Why it is lost is said in a line of its own.
+            let state = host.state.split(':').next().unwrap_or_default();
+            shorten(&format!("{} {state} {}", host.name, host.rate), HOST_COLUMNS)
+        };
+        let mut cells: Vec<String> = self.hosts.iter().map(brief).collect();
+        let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0) + 2;
+        let in_line = (columns / width).max(1);
+        let room = in_line * HOST_LINES;
+        if cells.len() > room {
+            let more = cells.len() - (room - 1);
+            cells.truncate(room - 1);
+            cells.push(format!("and {more} more"));
+        }
+        let line = |cells: &[String]| cells.iter().map(|cell| format!("{cell:<width$}")).collect::<String>();
+        cells.chunks(in_line).map(|cells| line(cells).trim_end().to_owned()).collect()
     }
 }
 
@@ -198,5 +233,24 @@ mod tests {
             "                  latency of single reads the latency of single reads",
         ];
         assert_eq!(lines, shown);
+    }
+
+    #[test]
+    fn hosts_stand_side_by_side_and_of_many_the_first_are_shown() {
+        let host = |number: usize| HostCell {
+            name: format!("h{number}"),
+            state: if number == 1 { "lost: nothing heard for 10 s" } else { "running" }.to_owned(),
+            rate: "1,234/s".to_owned(),
+            class: "",
+        };
+        let of = |hosts: usize, columns| {
+            let live = Live { hosts: (1..=hosts).map(host).collect(), ..Live::default() };
+            live.host_lines(columns)
+        };
+        assert_eq!(of(3, 80), ["h1 lost 1,234/s     h2 running 1,234/s  h3 running 1,234/s"]);
+        let many = of(128, 80);
+        assert_eq!((many.len(), many[0].starts_with("h1 lost")), (HOST_LINES, true), "{many:?}");
+        assert!(many[HOST_LINES - 1].ends_with("and 105 more"), "{many:?}");
+        assert!(of(128, 10).len() == HOST_LINES && of(0, 80).is_empty());
     }
 }

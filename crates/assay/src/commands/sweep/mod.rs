@@ -96,6 +96,7 @@ pub(super) fn over_hosts<'a>(args: &'a SweepArgs, hosts: OverHosts<'a>) -> Resul
     let shown = format!("{} on {count} hosts", configured.shown());
     let mut running = Running::new(args, axes, &configured, shown, By::Hosts(hosts))?;
     running.step_s = configured.settings.ns("RUN_TIME") as f64 / 1e9;
+    running.shown = Shown::ready(&args.live, &running.place)?;
     running.run()
 }
 
