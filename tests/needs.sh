@@ -143,6 +143,11 @@ unpack_mariadb_plugins() {
     rm mariadb-server_*.deb
 }
 
+# OTLP by its official definitions.
+unpack_otlp() {
+    timeout 300 python3 -m pip install --quiet --target . opentelemetry-proto==1.45.2 prometheus-client==0.16.0
+}
+
 # The one program of a package that would start a service.
 unpack_prometheus() {
     apt-get download -qq prometheus || return
@@ -202,6 +207,7 @@ fetch() {
     once "$programs/mariadb/plugins" unpack_mariadb_plugins
     [ $as_root = no ] || once "$mysql" unpack_mysql
     [ "$long" = no ] || once "$programs/prometheus" unpack_prometheus
+    [ "$long" = no ] || once "$parsers/otlp" unpack_otlp
 }
 scratch=$(mktemp -d "${TMPDIR:-/var/tmp}/assay-test.XXXXXX")
 # The compiler needs none of them, so they arrive while it works; what it does need is waited for.
@@ -251,6 +257,7 @@ require_fetched() {
     fi
 
     [ ! -x "$programs/prometheus/prometheus" ] || export PROMETHEUS=$programs/prometheus/prometheus
+    [ ! -e "$parsers/otlp" ] || export OTLP_PYTHON=$parsers/otlp
     if PATH=$PATH:/usr/sbin command -v nats-server >/dev/null; then
         export ASSAY_REQUIRE_NATS=yes
     else

@@ -306,8 +306,9 @@ pub(crate) struct RunOnlyArgs {
 
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct PushArgs {
-    /// Send the figures to a monitoring system every 10 s while the run goes on, and at its end: Prometheus' remote
-    /// write, such as http://127.0.0.1:9090/api/v1/write
+    /// Send the figures to a monitoring system every 10 s while the run goes on, and at its end: by Prometheus' remote
+    /// write, such as http://127.0.0.1:9090/api/v1/write, or by OTLP where the path ends in /v1/metrics, such as
+    /// http://127.0.0.1:4318/v1/metrics
     #[arg(long, value_name = "URL")]
     pub(crate) push: Option<String>,
     /// The value of the Authorization header of --push: a file of one line, such as Bearer TOKEN

@@ -5,8 +5,9 @@ use crate::exit::Failure;
 use crate::live::Course;
 use crate::rundir::{self, RECORD};
 use crate::{stored, ui};
-use assay_control::push::{Push, Pushed, Receiver, Sample, Samples};
-use assay_report::formats::{Series, series};
+use assay_control::push::{Push, Pushed, Receiver};
+use assay_measure::families::{Exposition, Family, Kind, Point};
+use assay_report::formats::exposition;
 use assay_run::bounded;
 use std::path::Path;
 use std::time::SystemTime;
@@ -16,17 +17,26 @@ pub(crate) fn start(args: &PushArgs, run: &str, place: &Path) -> Result<Option<P
     let Some(url) = &args.push else { return Ok(None) };
     let authorization = args.push_authorization.as_deref().map(header).transpose()?;
     let receiver = Receiver::new(url, authorization)?;
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let labels = vec![("run".to_owned(), run.to_owned())];
-    let begun = Sample { name: "assay_run_begun_timestamp_seconds".to_owned(), labels, value: now.as_secs_f64() };
-    let first = Samples { at_ms: now.as_millis() as i64, all: vec![begun] };
     let (live, place) = (Course::of(place), place.to_path_buf());
-    let samples = move || {
+    let figures = move || {
         let kept = place.join(RECORD);
-        if kept.is_file() { of(&stored::read(&kept).ok()?) } else { of(&live.look()?.whole) }
+        if kept.is_file() { exposition(&stored::read(&kept).ok()?) } else { exposition(&live.look()?.whole) }
     };
-    let pushed = Pushed { samples: Box::new(samples), say: Box::new(ui::say) };
-    Ok(Some(Push::start(receiver, &first, pushed)?))
+    let pushed = Pushed { figures: Box::new(figures), say: Box::new(ui::say) };
+    Ok(Some(Push::start(receiver, &begun(run), pushed)?))
+}
+
+/// What is sent first: that the run is about to begin.
+fn begun(run: &str) -> Exposition {
+    let now_s = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    let family = Family {
+        name: "assay_run_begun_timestamp_seconds".to_owned(),
+        kind: Kind::Gauge,
+        unit: "seconds",
+        help: "When the command began, since 1970".to_owned(),
+        points: vec![Point { labels: vec![("run", run.to_owned())], value: now_s.into() }],
+    };
+    Exposition { begin_s: now_s, end_s: now_s, families: vec![family] }
 }
 
 /// The value of a header in a file.
@@ -37,13 +47,4 @@ fn header(file: &Path) -> Result<String, Failure> {
     let form =
         || Failure::usage(format!("{}: holds no value of a header: one line, such as Bearer TOKEN", file.display()));
     is_plain.then(|| value.to_owned()).ok_or_else(form)
-}
-
-fn of(record: &assay_measure::record::Record) -> Option<Samples> {
-    let (at_s, all) = series(record)?;
-    let owned = |labels: Vec<(&'static str, String)>| {
-        labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
-    };
-    let sample = |one: Series| Sample { name: one.name, labels: owned(one.labels), value: one.value };
-    Some(Samples { at_ms: (at_s * 1e3) as i64, all: all.into_iter().map(sample).collect() })
 }

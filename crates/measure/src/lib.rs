@@ -18,6 +18,7 @@ pub mod counters;
 pub mod cpu;
 mod defaults;
 pub mod facts;
+pub mod families;
 pub mod figures;
 pub mod fleet;
 pub mod histogram;

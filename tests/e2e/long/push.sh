@@ -1,16 +1,18 @@
 #!/usr/bin/env bash
-# Figures of a run in a real Prometheus: while it goes on, and at its end those of the record. Under ./test.sh --long and by hand.
+# Figures of a run in a real Prometheus by remote write, and in a receiver of OTLP by its official definitions: while it goes on, and
+# at its end those of the record. Under ./test.sh --long and by hand.
 source "$PROJECT/tests/e2e/lib.sh"
 
 prometheus=${PROMETHEUS:-$(command -v prometheus || true)}
 [ -n "$prometheus" ] || skip "Prometheus (package prometheus)"
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+port=$(free_port)
 at=http://127.0.0.1:$port
 echo "global: {}" >prometheus.yml
 "$prometheus" --config.file=prometheus.yml --storage.tsdb.path=tsdb --web.listen-address=127.0.0.1:"$port" \
     --web.enable-remote-write-receiver >err-prometheus.txt 2>&1 &
-pid=$!
-trap 'kill $pid 2>/dev/null || true; wait' EXIT
+pid=$! otlp=""
+trap 'kill $pid $otlp 2>/dev/null || true; wait' EXIT
 wait_for 60 curl -sf "$at/-/ready"
 
 # value QUERY: the number that Prometheus has for it; nothing where it has none.
@@ -21,7 +23,7 @@ value() {
 
 echo "- what no receiver takes is refused before anything is made"
 echo >empty
-expect 2 "$ASSAY" run --push "$at" --push-authorization empty
+expect 2 "$ASSAY" run --push "$at/api/v1/write" --push-authorization empty
 expect 2 "$ASSAY" run --push ftp://127.0.0.1/
 has err.txt "http://"
 expect 3 "$ASSAY" run --push "$at/nothing/here"
@@ -54,6 +56,24 @@ for kind in $(ours "*[op['kind'] for op in ops if isinstance(op['service']['us_p
     echo "  p90 of $kind: Prometheus says $theirs s, the record $told s"
     awk -v a="$theirs" -v b="$told" 'BEGIN { exit !(a >= b / 2 && a <= b * 2) }' || fail "they are not in one bucket"
 done
+
+echo "- by OTLP, the same figures as the record's text has"
+# OTLP_PYTHON: where the package opentelemetry-proto lies.
+peer=(env PYTHONPATH="${OTLP_PYTHON:-}" python3 "$PROJECT/tests/e2e/long/otlp.py")
+if PYTHONPATH=${OTLP_PYTHON:-} python3 -c 'import opentelemetry.proto, prometheus_client' 2>/dev/null; then
+    port=$(free_port)
+    "${peer[@]}" "$port" figures.json 2>err-otlp.txt &
+    otlp=$!
+    wait_for 60 curl -sf "http://127.0.0.1:$port/"
+    code=0
+    "$ASSAY" run "${SMALL[@]}" -s 1 --set CACHE_MB=4 --warmup 0s --time 3s --push "http://127.0.0.1:$port/v1/metrics" -o by-otlp >out-run.txt 2>err-run.txt || code=$?
+    case $code in 0 | 4) ;; *) cat err-run.txt; fail "the run ended with $code" ;; esac
+    hasnt err-run.txt "could not be sent"
+    "$ASSAY" report by-otlp --format prometheus >record.prom
+    "${peer[@]}" compare figures.json <record.prom || fail "other figures"
+else
+    echo "  (left out: no Python packages opentelemetry-proto and prometheus-client)"
+fi
 
 echo "- a receiver that goes costs the run a notice"
 "$ASSAY" run "${SMALL[@]}" -s 1 --set CACHE_MB=4 --warmup 0s --time 3s --push "$at/api/v1/write" -o other >out-run.txt 2>err-run.txt &

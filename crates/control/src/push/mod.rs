@@ -1,14 +1,15 @@
-//! Figures of a run that goes on, sent to a monitoring system: Prometheus' remote write, which Prometheus, Mimir, Thanos and
-//! VictoriaMetrics take.
+//! Figures of a run that goes on, sent to a monitoring system: by Prometheus' remote write, which Prometheus, Mimir, Thanos and
+//! VictoriaMetrics take, or by OTLP, which collectors of OpenTelemetry take. Both encode the same families.
 //!
 //! A receiver that is slow or gone costs the run nothing: a thread of its own sends, each request has a deadline, and what could
 //! not be sent is not kept, since the next request has newer totals. The first is sent before the run, so that a wrong URL ends the
 //! command and not the evening.
 
+mod otlp;
 mod remote_write;
 
 use crate::ControlError;
-use remote_write::body;
+use assay_measure::families::Exposition;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -20,33 +21,21 @@ use ureq::{Agent, http};
 pub const EVERY: Duration = Duration::from_secs(10);
 /// A request that takes longer has failed.
 const DEADLINE: Duration = Duration::from_secs(5);
-/// Bytes of an answer that are shown.
+/// Characters of an answer that are shown.
 const SHOWN: usize = 300;
 
-/// A value.
-#[derive(Clone, Debug, Default)]
-pub struct Sample {
-    /// The whole name.
-    pub name: String,
-    /// Names and values of its labels; none is empty.
-    pub labels: Vec<(String, String)>,
-    /// The value.
-    pub value: f64,
+/// What a receiver speaks.
+struct Protocol {
+    headers: &'static [(&'static str, &'static str)],
+    body: fn(&Exposition) -> Result<Vec<u8>, String>,
+    /// What it did not take, by the text of an answer that is a success.
+    rejected: fn(&str) -> Option<String>,
 }
 
-/// Values of one instant.
-#[derive(Clone, Debug, Default)]
-pub struct Samples {
-    /// The instant, ms since 1970.
-    pub at_ms: i64,
-    /// The values, each of a series of its own.
-    pub all: Vec<Sample>,
-}
-
-/// Where the samples come from, and where what happened is told.
+/// Where the figures come from, and where what happened is told.
 pub struct Pushed {
-    /// The samples now; `None` while there are none.
-    pub samples: Box<dyn Fn() -> Option<Samples> + Send>,
+    /// The figures now; `None` while there are none.
+    pub figures: Box<dyn Fn() -> Option<Exposition> + Send>,
     /// Tells a line.
     pub say: Box<dyn Fn(&str) + Send>,
 }
@@ -56,6 +45,7 @@ pub struct Pushed {
 pub struct Receiver {
     agent: Agent,
     url: String,
+    protocol: &'static Protocol,
     authorization: Option<String>,
 }
 
@@ -67,23 +57,31 @@ impl std::fmt::Debug for Receiver {
 }
 
 impl Receiver {
-    /// The receiver at a URL, which is sent an `Authorization` header where one is given. Nothing is sent yet.
+    /// The receiver at a URL, which is sent an `Authorization` header where one is given. It speaks OTLP where the path is that of
+    /// OTLP's metrics, as it is by default, else remote write. Nothing is sent yet.
     ///
     /// # Errors
-    /// `Refused` where the URL is not one of HTTP, or holds a password.
+    /// `Refused` where the URL is not one of HTTP, has no path, or holds a password.
     pub fn new(url: &str, authorization: Option<String>) -> Result<Self, ControlError> {
         // Before anything of the URL is shown.
         if url.contains('@') {
             let message = "--push: a password has no place in a URL, which others see in the list of processes: --push-authorization names a file with the header's value";
             return Err(ControlError::Refused(message.to_owned()));
         }
-        let refused =
-            |why: &str| ControlError::Refused(format!("{url}: {why}, such as http://127.0.0.1:9090/api/v1/write"));
-        let parsed: http::Uri = url.parse().map_err(|_| refused("is no URL of a receiver of remote write"))?;
-        parsed.authority().ok_or_else(|| refused("names no receiver of remote write"))?;
+        let refused = |why: &str| {
+            let such = "http://127.0.0.1:9090/api/v1/write for remote write, http://127.0.0.1:4318/v1/metrics for OTLP";
+            ControlError::Refused(format!("{url}: {why}, such as {such}"))
+        };
+        let parsed: http::Uri = url.parse().map_err(|_| refused("is no URL of a receiver"))?;
+        parsed.authority().ok_or_else(|| refused("names no receiver"))?;
         if !matches!(parsed.scheme_str(), Some("http" | "https")) {
             return Err(refused("is neither http:// nor https://"));
         }
+        let protocol = match parsed.path() {
+            "" | "/" => return Err(refused("has no path")),
+            path if path.ends_with("/v1/metrics") => &otlp::PROTOCOL,
+            _ => &remote_write::PROTOCOL,
+        };
         let roots = rustls_native_certs::load_native_certs().certs;
         let roots = roots.iter().map(|root| Certificate::from_der(root).to_owned()).collect::<Vec<_>>();
         let tls = TlsConfig::builder()
@@ -97,32 +95,31 @@ impl Receiver {
             .user_agent(concat!("assay/", env!("CARGO_PKG_VERSION")))
             .tls_config(tls)
             .build();
-        Ok(Self { agent: config.new_agent(), url: url.to_owned(), authorization })
+        Ok(Self { agent: config.new_agent(), url: url.to_owned(), protocol, authorization })
     }
 
-    /// Sends samples.
+    /// Sends figures.
     ///
     /// # Errors
     /// `Unusable` with what the receiver says.
-    pub fn send(&self, samples: &Samples) -> Result<(), ControlError> {
+    pub fn send(&self, figures: &Exposition) -> Result<(), ControlError> {
         let failed = |why: String| ControlError::Unusable(format!("{}: {why}", self.url));
-        let mut request = self
-            .agent
-            .post(&self.url)
-            .header("Content-Type", "application/x-protobuf")
-            .header("Content-Encoding", "snappy")
-            .header("X-Prometheus-Remote-Write-Version", "0.1.0");
-        if let Some(authorization) = &self.authorization {
-            request = request.header("Authorization", authorization);
+        let Protocol { headers, body, rejected } = self.protocol;
+        let mut request = self.agent.post(&self.url);
+        let authorization = self.authorization.as_deref().map(|value| ("Authorization", value));
+        for (name, value) in headers.iter().copied().chain(authorization) {
+            request = request.header(name, value);
         }
-        let body = body(samples).map_err(|error| failed(error.to_string()))?;
+        let body = body(figures).map_err(failed)?;
         let mut answer = request.send(&body[..]).map_err(|error| failed(error.to_string()))?;
-        if answer.status().is_success() {
-            return Ok(());
-        }
         let said = answer.body_mut().with_config().limit(64 << 10).read_to_string().unwrap_or_default();
-        let said: String = said.trim().chars().take(SHOWN).collect();
-        Err(failed(format!("answers {}{}{said}", answer.status(), if said.is_empty() { "" } else { ": " })))
+        let (status, said) = (answer.status(), said.trim());
+        let why = match said {
+            _ if status.is_success() => rejected(said),
+            "" => Some(format!("answers {status}")),
+            _ => Some(format!("answers {status}: {said}")),
+        };
+        why.map_or(Ok(()), |why| Err(failed(why.chars().take(SHOWN).collect())))
     }
 }
 
@@ -138,16 +135,16 @@ impl Push {
     ///
     /// # Errors
     /// `Unusable` if the first is not taken, or no thread can be had.
-    pub fn start(receiver: Receiver, first: &Samples, pushed: Pushed) -> Result<Self, ControlError> {
+    pub fn start(receiver: Receiver, first: &Exposition, pushed: Pushed) -> Result<Self, ControlError> {
         receiver.send(first)?;
         let (end, ended) = channel();
         let sends = move || {
             let mut has_failed = false;
             loop {
                 let is_last = !matches!(ended.recv_timeout(EVERY), Err(RecvTimeoutError::Timeout));
-                if let Some(samples) = (pushed.samples)() {
+                if let Some(figures) = (pushed.figures)() {
                     // Told once, and again only after it went well.
-                    let outcome = receiver.send(&samples);
+                    let outcome = receiver.send(&figures);
                     if let Err(error) = outcome.as_ref().map_err(ToString::to_string)
                         && (!has_failed || is_last)
                     {
@@ -182,12 +179,12 @@ mod tests {
     use std::sync::mpsc::Receiver as Heard;
 
     /// A receiver that gives each request one of the answers in turn, and tells the heads of the requests.
-    fn receiver(answers: &'static [&'static str]) -> (String, Heard<String>) {
+    fn receiver(path: &str, answers: &'static [(&'static str, &'static str)]) -> (String, Heard<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let url = format!("http://{}/write", listener.local_addr().expect("bound"));
+        let url = format!("http://{}{path}", listener.local_addr().expect("bound"));
         let (tell, heard) = channel();
         std::thread::spawn(move || {
-            for answer in answers {
+            for (answer, said) in answers {
                 let (mut stream, _) = listener.accept().expect("a request");
                 let mut request = Vec::new();
                 let mut part = [0; 4096];
@@ -204,7 +201,8 @@ mod tests {
                     let read = stream.read(&mut part).expect("its bytes");
                     request.extend_from_slice(&part[..read]);
                 };
-                let text = format!("HTTP/1.1 {answer}\r\nContent-Length: 4\r\nConnection: close\r\n\r\nwhy\n");
+                let length = said.len();
+                let text = format!("HTTP/1.1 {answer}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{said}");
                 stream.write_all(text.as_bytes()).expect("answered");
                 tell.send(head).expect("heard");
             }
@@ -212,21 +210,28 @@ mod tests {
         (url, heard)
     }
 
-    fn samples() -> Samples {
-        Samples { at_ms: 1, all: vec![Sample { name: "up".to_owned(), value: 1.0, ..Sample::default() }] }
+    fn figures() -> Exposition {
+        Exposition { begin_s: 0.0, end_s: 0.001, families: Vec::new() }
+    }
+
+    /// A request to a receiver that gives this answer.
+    fn sent(path: &str, answers: &'static [(&'static str, &'static str)]) -> (Result<(), ControlError>, String) {
+        let (url, heard) = receiver(path, answers);
+        let sent = Receiver::new(&url, None).expect("a URL").send(&figures());
+        (sent, heard.recv().expect("a request"))
     }
 
     #[test]
     fn the_first_and_the_last_are_sent_and_a_failure_is_told_once() {
-        let (url, heard) = receiver(&["204 No Content", "500 Internal Server Error"]);
+        let (url, heard) = receiver("/write", &[("204 No Content", ""), ("500 Internal Server Error", "why\n")]);
         let told = std::sync::Arc::new(Mutex::new(Vec::new()));
         let say = std::sync::Arc::clone(&told);
         let pushed = Pushed {
-            samples: Box::new(|| Some(samples())),
+            figures: Box::new(|| Some(figures())),
             say: Box::new(move |line| say.lock().expect("whole").push(line.to_owned())),
         };
         let receiver = Receiver::new(&url, Some("Bearer t".to_owned())).expect("a URL");
-        let push = Push::start(receiver, &samples(), pushed).expect("taken");
+        let push = Push::start(receiver, &figures(), pushed).expect("taken");
         push.end();
         let heads: Vec<String> = heard.iter().collect();
         assert_eq!(heads.len(), 2);
@@ -241,16 +246,31 @@ mod tests {
 
     #[test]
     fn what_no_receiver_takes_is_refused_before_the_run() {
-        for (url, why) in
-            [("ftp://h/", "neither http"), ("/write", "names no receiver"), ("http://u:pw@h/", "authorization")]
-        {
+        for (url, why) in [
+            ("ftp://h/", "neither http"),
+            ("/write", "names no receiver"),
+            ("http://h:4318", "v1/metrics for OTLP"),
+            ("http://u:pw@h/", "authorization"),
+        ] {
             let error = Receiver::new(url, None).expect_err("refused").to_string();
             assert!(error.contains(why) && !error.contains("pw@"), "{error}");
         }
-        let (url, _heard) = receiver(&["404 Not Found"]);
-        let nothing = Pushed { samples: Box::new(|| None), say: Box::new(|_| {}) };
+        let (url, _heard) = receiver("/write", &[("404 Not Found", "why\n")]);
+        let nothing = Pushed { figures: Box::new(|| None), say: Box::new(|_| {}) };
         let receiver = Receiver::new(&url, None).expect("a URL");
-        let error = Push::start(receiver, &samples(), nothing).expect_err("not taken").to_string();
+        let error = Push::start(receiver, &figures(), nothing).expect_err("not taken").to_string();
         assert!(error.contains("answers 404 Not Found: why"), "{error}");
+    }
+
+    #[test]
+    fn a_receiver_of_otlp_is_known_by_its_path_and_what_it_does_not_take_is_told() {
+        let (taken, head) = sent("/otlp/v1/metrics", &[("200 OK", r#"{"partialSuccess":{}}"#)]);
+        assert!(taken.is_ok() && head.contains("content-type: application/json"), "{taken:?} {head}");
+        let (sent, _) = sent(
+            "/v1/metrics",
+            &[("200 OK", r#"{"partialSuccess":{"rejectedDataPoints":"3","errorMessage":"too old"}}"#)],
+        );
+        let error = sent.expect_err("not all").to_string();
+        assert!(error.contains("rejects 3 points: too old"), "{error}");
     }
 }

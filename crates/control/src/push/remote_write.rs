@@ -1,7 +1,18 @@
 //! The body of a request of remote write 1.0 (<https://prometheus.io/docs/specs/prw/remote_write_spec/>): a `WriteRequest` of
 //! protocol buffers, compressed by Snappy's block format.
 
-use super::{Sample, Samples};
+use super::Protocol;
+use assay_measure::families::{Exposition, Family, Sample};
+
+pub(super) const PROTOCOL: Protocol = Protocol {
+    headers: &[
+        ("Content-Type", "application/x-protobuf"),
+        ("Content-Encoding", "snappy"),
+        ("X-Prometheus-Remote-Write-Version", "0.1.0"),
+    ],
+    body,
+    rejected: |_| None,
+};
 
 /// Wire types of protocol buffers.
 const VARINT: u64 = 0;
@@ -30,7 +41,7 @@ fn bytes(out: &mut Vec<u8>, field: u64, content: &[u8]) {
 /// `Sample { double value = 1; int64 timestamp = 2; }`. Labels are sorted by name.
 fn time_series(Sample { name, labels, value: number }: &Sample, at_ms: i64) -> Vec<u8> {
     let mut all = vec![("__name__", name.as_str())];
-    all.extend(labels.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    all.extend(labels.iter().map(|(name, value)| (*name, value.as_str())));
     all.sort_unstable();
     let mut out = Vec::new();
     for (name, value) in all {
@@ -49,24 +60,26 @@ fn time_series(Sample { name, labels, value: number }: &Sample, at_ms: i64) -> V
 }
 
 /// The body: `WriteRequest { repeated TimeSeries timeseries = 1; }`.
-pub(super) fn body(samples: &Samples) -> Result<Vec<u8>, snap::Error> {
+fn body(figures: &Exposition) -> Result<Vec<u8>, String> {
     let mut request = Vec::new();
-    for sample in &samples.all {
-        bytes(&mut request, 1, &time_series(sample, samples.at_ms));
+    for sample in figures.families.iter().flat_map(Family::samples) {
+        bytes(&mut request, 1, &time_series(&sample, (figures.end_s * 1e3) as i64));
     }
-    snap::raw::Encoder::new().compress_vec(&request)
+    snap::raw::Encoder::new().compress_vec(&request).map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_measure::families::{Kind, Point};
 
     /// The bytes by the specification's own rules, written out by hand.
     #[test]
     fn a_sample_is_what_the_specification_says() {
-        let labels = vec![("run".to_owned(), "r".to_owned()), ("Z".to_owned(), "z".to_owned())];
-        let samples = Samples { at_ms: 300, all: vec![Sample { name: "up".to_owned(), labels, value: 1.0 }] };
-        let body = body(&samples).expect("small");
+        let points = vec![Point { labels: vec![("run", "r".to_owned()), ("Z", "z".to_owned())], value: 1.0.into() }];
+        let (name, help) = ("up".to_owned(), String::new());
+        let families = vec![Family { name, kind: Kind::Gauge, unit: "", help, points }];
+        let body = body(&Exposition { begin_s: 0.0, end_s: 0.3, families }).expect("small");
         let plain = snap::raw::Decoder::new().decompress_vec(&body).expect("Snappy");
         let mut expected = vec![0x0a, 46];
         expected.extend(b"\x0a\x06\x0a\x01Z\x12\x01z");

@@ -20,7 +20,7 @@ use assay_measure::record::Record;
 use std::io::{Error as IoError, Write};
 use thiserror::Error;
 
-pub use openmetrics::{Series, series};
+pub use openmetrics::exposition;
 
 /// A form in which a record can be had.
 #[derive(Debug)]

@@ -6,10 +6,11 @@ mod families;
 mod units;
 
 use super::{Format, PLAIN};
+use assay_measure::families::{Exposition, Kind, Labels, Value};
 use assay_measure::histogram::Histogram;
 use assay_measure::record::metric::Group;
 use assay_measure::record::{Figure, Record};
-use families::{Families, Kind, Labels, Meta};
+use families::{Families, Meta};
 use jiff::Timestamp;
 use units::{Base, base, clean};
 
@@ -43,22 +44,12 @@ pub(super) const PROMETHEUS: Format = Format {
     ..PLAIN
 };
 
-/// A sample of the summary, for who takes it from this program.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Series {
-    /// Its name, with what its kind adds to that of the family.
-    pub name: String,
-    /// Its labels, those of the run first; none is empty.
-    pub labels: Vec<(&'static str, String)>,
-    /// Its value: of a counter since the begin of the window.
-    pub value: f64,
-}
-
-/// The samples of the same summary, and their instant, s since 1970: where the window ends.
+/// The figures of the same summary, for who takes them from this program; none of a record that says not when it was.
 #[must_use]
-pub fn series(record: &Record) -> Option<(f64, Vec<Series>)> {
-    let at_s = seconds_since_1970(&record.interval.end)?;
-    Some((at_s, summary(record, None).series()))
+pub fn exposition(record: &Record) -> Option<Exposition> {
+    let end_s = seconds_since_1970(&record.interval.end)?;
+    let begin_s = seconds_since_1970(&record.interval.begin).unwrap_or(end_s);
+    Some(Exposition { begin_s, end_s, families: summary(record, None).all() })
 }
 
 /// The summary of a run, every sample at one instant where there is one.
@@ -158,7 +149,7 @@ fn histogram(families: &mut Families, name: &str, help: &str, own: &Labels, dura
         let buckets = cumulative(&durations.pow2_us());
         let sum_s = durations.sum_ns() as f64 / 1e9;
         let meta = Meta::new(name, Kind::Histogram, "seconds", help);
-        families.put_histogram(&meta, own, &buckets, sum_s, durations.count());
+        families.put(&meta, own, Value::Durations { buckets, sum_s, count: durations.count() });
     }
 }
 
