@@ -2,6 +2,7 @@
 
 use assay_measure::figures::figures;
 use assay_measure::record::{Figure, Part};
+use assay_measure::units::many;
 
 /// What the hosts found.
 #[figures(group = Host)]
@@ -187,4 +188,17 @@ pub(crate) struct FoundRow {
     /// As the first of them has it.
     #[column("Finding of the first")]
     pub text: String,
+}
+
+/// Hosts that a cell names.
+const NAMED: usize = 6;
+
+/// Names for a cell: `all`, or some of them.
+pub(super) fn who(names: &[&str], all: u64) -> String {
+    let more = names.len().saturating_sub(NAMED);
+    match names.len() as u64 {
+        count if count == all && all > 1 => "all".to_owned(),
+        _ if more > 0 => format!("{} and {}", names[..NAMED].join(", "), many(more as u64, "other")),
+        _ => names.join(", "),
+    }
 }

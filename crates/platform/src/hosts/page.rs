@@ -1,8 +1,7 @@
 //! What is shown of several platforms: the answer and the report.
 
-use super::info::{HostRow, PlatformsInfo, SpreadRow, SumRow};
+use super::info::{HostRow, PlatformsInfo, SpreadRow, SumRow, who};
 use super::odd::RULE;
-use super::record::who;
 use crate::needs::FAIL;
 use assay_measure::kind::{Headline, HeadlineFigure, HeadlineLine, Limit, beside};
 use assay_measure::record::Record;

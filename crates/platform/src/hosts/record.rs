@@ -1,7 +1,7 @@
 //! The record of several platforms: its kind, and how it follows from what the hosts gave.
 
 use super::Gave;
-use super::info::{FactRow, FoundRow, HostRow, PlatformsInfo, SpreadRow};
+use super::info::{FactRow, FoundRow, HostRow, PlatformsInfo, SpreadRow, who};
 use super::odd::{RULE, oddness};
 use super::page;
 use super::sums::{self, Timed};
@@ -364,18 +364,5 @@ fn group<'a>(values: &mut Vec<(&'a str, Vec<&'a str>)>, value: &'a str, name: &'
     match values.iter_mut().find(|(known, _)| *known == value) {
         Some((_, names)) => names.push(name),
         None => values.push((value, vec![name])),
-    }
-}
-
-/// Hosts that a cell names.
-const NAMED: usize = 6;
-
-/// Names for a cell: `all`, or some of them.
-pub(super) fn who(names: &[&str], all: u64) -> String {
-    let more = names.len().saturating_sub(NAMED);
-    match names.len() as u64 {
-        count if count == all && all > 1 => "all".to_owned(),
-        _ if more > 0 => format!("{} and {}", names[..NAMED].join(", "), many(more as u64, "other")),
-        _ => names.join(", "),
     }
 }
