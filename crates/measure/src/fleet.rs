@@ -12,6 +12,9 @@ use crate::units::fixed;
 /// Why a host has no rate: its figures are none of operations, and stand in sections of their own.
 pub const UNCOUNTED: &str = "its test counts no operations";
 
+/// A host is odd that differs by more than this part from the others. Decided here.
+pub const ODD: f64 = 0.2;
+
 /// A run of several hosts.
 #[figures(group = Host)]
 pub struct Fleet {

@@ -11,7 +11,7 @@ use super::flag_time::time_within;
 use super::shown::Shown as LivePage;
 use crate::cli::{
     BusArgs, Cli, Command, FleetArgs, FleetCommand, FleetName, FleetPartArgs, FleetRunArgs, IoArgs, OrdersArgs,
-    OrdersCommand, PlatformArgs, ProbeCommand, RunArgs,
+    OrdersCommand, PlatformArgs, ProbeCommand, RunArgs, SweepArgs,
 };
 use crate::configure::{self, Configured};
 use crate::exit::{Code, Failure};
@@ -96,7 +96,7 @@ pub(super) fn part(args: &FleetPartArgs) -> Result<Code, Failure> {
         Asked::Run(args) => super::run::run(&args),
         Asked::Io(args) => super::io::io(&args),
         Asked::Probe(command) => super::probe::probe(&command),
-        Asked::Sweep => Err(Failure::usage("a sweep is led from its controller: a host is given its steps")),
+        Asked::Sweep(_) => Err(Failure::usage("a sweep is led from its controller: a host is given its steps")),
         Asked::Platform(args) => super::platform::platform(&args),
     }
 }
@@ -262,10 +262,9 @@ fn run(args: &FleetRunArgs) -> Result<Code, Failure> {
     let lost_after = duration("--lost-after", &args.lost_after, controller::LOST_LEAST)?;
     let dead_man = duration("--dead-man", &args.dead_man, controller::DEAD_MAN_LEAST)?;
     watched::refuse_unseen(args)?;
-    let (workload, words) = match &args.take {
-        Some(_) => (assay_slob::NAME, Vec::new()),
-        None if pairs::are_meant(&args.command) => (pairs::NAME, pairs::words(&args.command)?),
-        None => words(args)?,
+    let Meant { name, words, configured, swept } = match &args.take {
+        Some(_) => Meant::default(),
+        None => meant(&args.command)?,
     };
     let named = if args.ssh.is_some() { Address::default() } else { address(&args.bus, CONTROL_URL)? };
     let stop = signals::watch()?;
@@ -280,7 +279,7 @@ fn run(args: &FleetRunArgs) -> Result<Code, Failure> {
         Some(run) => (controller::take(&address, run, lost_after, &stop, &mut shown)?, None),
         None => {
             let id = rundir::new_id();
-            let place = rundir::place(args.output.as_deref(), workload, &id);
+            let place = rundir::place(args.output.as_deref(), name, &id);
             rundir::refuse_used(&place)?;
             let mut asked = controller::Asked {
                 address: address.clone(),
@@ -293,12 +292,13 @@ fn run(args: &FleetRunArgs) -> Result<Code, Failure> {
                 lost_after,
                 dead_man,
             };
-            match workload {
-                pairs::NAME => return pairs::run(args, &asked, place, &stop, &mut shown),
-                sweep::NAME => return sweep::run(args, &mut asked, are_borrowed, &stop, &mut shown),
-                _ => {}
+            if name == pairs::NAME {
+                return pairs::run(args, &asked, place, &stop, &mut shown);
             }
-            let known = watched::known_of(&args.command, &asked)?;
+            if let Some(swept) = swept {
+                return sweep::run(args, *swept, &mut asked, are_borrowed, &stop, &mut shown);
+            }
+            let known = configured.map(|configured| watched::known(&configured, &asked));
             let page = LivePage::ready(&args.live, &place)?;
             let (gathered, watched) = watched::run(page, known, &asked, &place, &stop, &mut shown)?;
             (gathered, Some(watched))
@@ -327,7 +327,7 @@ enum Asked {
     Io(IoArgs),
     Probe(ProbeCommand),
     /// One run after the other.
-    Sweep,
+    Sweep(Box<SweepArgs>),
     /// A plan of probes: every host makes each test while the others do.
     Platform(PlatformArgs),
 }
@@ -341,7 +341,7 @@ fn asked(command: &[String]) -> Result<Asked, Failure> {
         Command::Run(asked) => of_run(asked),
         Command::Orders(OrdersArgs { command: OrdersCommand::Run(asked) }) => of_run(asked.into()),
         Command::Io(asked) => of_io(asked)?,
-        Command::Sweep(asked) => (Asked::Sweep, sweep::refused(&asked)),
+        Command::Sweep(asked) => sweep::of(asked),
         Command::Probe(asked) if registry::probe(&asked.name).is_some_and(|probe| probe.over_hosts.is_some()) => {
             of_probe(asked)
         }
@@ -411,19 +411,36 @@ fn of_io(asked: IoArgs) -> Result<(Asked, Refused), Failure> {
     Ok((Asked::Io(asked), refused))
 }
 
-/// The name of the test, and the command as every host is given it: of a workload what was set here by options, a file or the
-/// environment, and nothing else; of a probe its words.
-fn words(args: &FleetRunArgs) -> Result<(&'static str, Vec<String>), Failure> {
-    match asked(&args.command)? {
+/// What stands behind `--`.
+#[derive(Default)]
+struct Meant {
+    /// The name of the test.
+    name: &'static str,
+    /// The command as every host is given it: of a workload what was set here by options, a file or the environment, and nothing
+    /// else; of a probe its words.
+    words: Vec<String>,
+    /// Of a workload.
+    configured: Option<Configured>,
+    /// Of a sweep.
+    swept: Option<Box<SweepArgs>>,
+}
+
+fn meant(command: &[String]) -> Result<Meant, Failure> {
+    if pairs::are_meant(command) {
+        return Ok(Meant { name: pairs::NAME, words: pairs::words(command)?, ..Meant::default() });
+    }
+    let of = |name| Meant { name, words: command.to_vec(), ..Meant::default() };
+    Ok(match asked(command)? {
         Asked::Run(asked) => {
             let configured = configure::configure(&asked.settings, asked.more.flags.said.clone())?;
-            Ok((configured.workload, words_of(&configured)?))
+            let words = words_of(&configured)?;
+            Meant { name: configured.workload, words, configured: Some(configured), swept: None }
         }
-        Asked::Sweep => Ok((sweep::NAME, args.command.clone())),
-        Asked::Io(_) => Ok((assay_storage::SPEC.name, args.command.clone())),
-        Asked::Probe(asked) => Ok((registry::probe(&asked.name).map_or("", |probe| probe.name), args.command.clone())),
-        Asked::Platform(_) => Ok((platforms::NAME, args.command.clone())),
-    }
+        Asked::Sweep(swept) => Meant { swept: Some(swept), ..of(sweep::NAME) },
+        Asked::Io(_) => of(assay_storage::SPEC.name),
+        Asked::Probe(asked) => of(registry::probe(&asked.name).map_or("", |probe| probe.name)),
+        Asked::Platform(_) => of(platforms::NAME),
+    })
 }
 
 /// A run with these settings, as every host is given it.

@@ -329,6 +329,21 @@ struct Host {
 }
 
 impl Host {
+    /// One that nothing was heard of yet.
+    fn of(hello: &Hello, offset: &Offset) -> Self {
+        Self {
+            result: HostResult { hello: hello.clone(), offset: *offset, ..HostResult::default() },
+            phase: Phase::Idle,
+            waits: None,
+            word: Instant::now(),
+            is_late: false,
+            is_replaced: false,
+            problem: String::new(),
+            server: None,
+            code: None,
+        }
+    }
+
     fn is_lost(&self) -> bool {
         !self.result.lost.is_empty()
     }
@@ -397,18 +412,7 @@ impl<'a> Watch<'a> {
         let inbox = bus.client().new_inbox();
         let beats = subscribe(bus, &format!("{inbox}.*")).await?;
         let news = bus.subscribe("from.*").await?;
-        let host = |(hello, offset): &(Hello, Offset)| Host {
-            result: HostResult { hello: hello.clone(), offset: *offset, ..HostResult::default() },
-            phase: Phase::Idle,
-            waits: None,
-            word: Instant::now(),
-            is_late: false,
-            is_replaced: false,
-            problem: String::new(),
-            server: None,
-            code: None,
-        };
-        let hosts: Vec<Host> = plan.hosts.iter().map(host).collect();
+        let hosts: Vec<Host> = plan.hosts.iter().map(|(hello, offset)| Host::of(hello, offset)).collect();
         Ok(Self {
             bus: bus.clone(),
             plan,

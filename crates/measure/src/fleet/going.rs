@@ -1,6 +1,7 @@
 //! The hosts of a run that goes on, as far as they were heard of, and a cell for each host of any run.
 
-use super::{Fleet, FleetHost};
+use super::{Fleet, FleetHost, ODD};
+use crate::clock::NS_PER_S;
 use crate::record::Figure;
 use crate::statistics::median;
 use crate::units::thousands;
@@ -10,9 +11,6 @@ use serde::{Deserialize, Serialize};
 pub const LOST: &str = "lost";
 /// How the state of a host begins that said nothing for a while.
 pub const LATE: &str = "late";
-/// A host is odd whose rate is so far from the median's, %.
-const ODD_PCT: f64 = 20.0;
-const NS_PER_S: f64 = 1e9;
 
 /// What was heard of a host so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +55,7 @@ impl Fleet {
             .enumerate()
             .map(|(at, host)| {
                 let before = since.get(at).unwrap_or(&begun);
-                let elapsed_s = host.at_ns.saturating_sub(before.at_ns) as f64 / NS_PER_S;
+                let elapsed_s = host.at_ns.saturating_sub(before.at_ns) as f64 / NS_PER_S as f64;
                 let ended = Figure::Count(host.ops_count.saturating_sub(before.ops_count));
                 if host.state == LOST { Figure::na(LOST) } else { ended.per(elapsed_s, "nothing heard") }
             })
@@ -117,7 +115,7 @@ impl Fleet {
 
 /// The cell of a host, and how far in front it stands.
 fn cell(host: &FleetHost) -> (u8, HostCell) {
-    let is_odd = host.of_median_pct.value().is_some_and(|pct| (pct - 100.0).abs() >= ODD_PCT);
+    let is_odd = host.of_median_pct.value().is_some_and(|pct| (pct / 100.0 - 1.0).abs() > ODD);
     let (rank, class) = match host.state.as_str() {
         LOST => (0, "bad"),
         state if state.starts_with(LATE) => (1, "warn"),

@@ -2,12 +2,10 @@
 
 use crate::info::NeedRow;
 use crate::needs::FAIL;
+use assay_measure::fleet::ODD;
 use assay_measure::statistics::median;
 
-/// The smaller of a host's figure and the median is less than the larger by more than this part of it. Decided here, as between pairs
-/// of hosts.
-const PART: f64 = 0.2;
-/// And the host is so many times as far away as the one in the middle is: where all are scattered, none stands out. Decided here.
+/// A host is so many times as far away as the one in the middle is: where all are scattered, none stands out. Decided here.
 const TIMES: f64 = 3.0;
 /// Per cents differ by more than so many points. Decided here: a steal of 0.1 % and one of 0.3 % are the same.
 const POINTS: f64 = 2.0;
@@ -30,7 +28,7 @@ pub(super) fn oddness(rows: &[&NeedRow]) -> Vec<f64> {
         None if row.verdict == FAIL => f64::INFINITY,
         None => 0.0,
         Some(value) => {
-            let is_far = distance(value) > -(1.0 - PART).ln() && distance(value) > TIMES * usual;
+            let is_far = distance(value) > -(1.0 - ODD).ln() && distance(value) > TIMES * usual;
             let is_point = row.unit == "%" && (value - middle).abs() <= POINTS;
             if is_far && !is_point { distance(value) } else { 0.0 }
         }

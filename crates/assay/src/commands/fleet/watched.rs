@@ -143,14 +143,7 @@ impl Series {
     }
 }
 
-/// What is known of a run before it begins: nothing of a probe's, whose hosts tell no seconds.
-pub(super) fn known_of(command: &[String], asked: &Asked) -> Result<Option<RunData>, Failure> {
-    let super::Asked::Run(run) = super::asked(command)? else { return Ok(None) };
-    let (configured, _) = configure::configure_quietly(&run.settings, run.more.flags.said.clone())?;
-    Ok(Some(known(&configured, asked)))
-}
-
-/// The same of a run with these settings.
+/// What is known of a run with these settings before it begins.
 pub(super) fn known(configured: &Configured, asked: &Asked) -> RunData {
     let imagined = configure::imagined(&configured.settings);
     let plan = configure::plan(configured.target, &configured.settings, &imagined, 1);

@@ -71,21 +71,11 @@ impl Watch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fleet::controller::HostResult;
-    use std::time::Instant;
+    use crate::fleet::clock::Offset;
+    use crate::fleet::message::Hello;
 
     fn host(phase: Phase, waits: Option<u64>) -> Host {
-        Host {
-            result: HostResult::default(),
-            phase,
-            waits,
-            word: Instant::now(),
-            is_late: false,
-            is_replaced: false,
-            problem: String::new(),
-            server: None,
-            code: None,
-        }
+        Host { phase, waits, ..Host::of(&Hello::default(), &Offset::default()) }
     }
 
     fn next(waits: &[Option<u64>], last: u64) -> Option<u64> {

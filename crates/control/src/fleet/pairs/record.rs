@@ -3,6 +3,7 @@
 use super::Pair;
 use crate::fleet::message::Hello;
 use assay_measure::figures::{figures, of_layer};
+use assay_measure::fleet::ODD;
 use assay_measure::kind::{Finding, Headline, HeadlineFigure, HeadlineLine, Limit, OwnKind};
 use assay_measure::record::{Figure, Part, Record};
 use assay_measure::section::{Align, Cell, Sections, common};
@@ -11,8 +12,6 @@ use assay_measure::units::{many, short};
 
 /// A matrix with more hosts is wider than anybody reads.
 const MATRIX_HOSTS: usize = 12;
-/// A host whose pairs differ by more than this from those of the others is named. Decided here.
-const ODD: f64 = 0.2;
 
 /// The kind of these records.
 pub const KIND: OwnKind<PairsInfo> = OwnKind {
