@@ -16,6 +16,12 @@ pub fn prefetch(block: &[u8]) {
     }
 }
 
+/// Prefetches the first line of a value that will be read soon.
+#[inline]
+pub fn prefetch_of<T>(value: &T) {
+    prefetch_line(std::ptr::from_ref(value).cast());
+}
+
 /// Offsets of the lines to prefetch in a block of `len` bytes.
 #[inline]
 pub(crate) fn beginnings(bytes: usize) -> impl Iterator<Item = usize> {

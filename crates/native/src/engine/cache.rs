@@ -171,6 +171,15 @@ impl Cache {
         self.table.prefetch(page);
     }
 
+    /// Asks the memory for what marks a frame as changed.
+    #[inline]
+    pub(crate) fn prefetch_change(&self, frame: u32) {
+        self.pool.prefetch_state(frame);
+        if let Some(meta) = self.meta.get(frame as usize) {
+            assay_block::prefetch_of(meta);
+        }
+    }
+
     /// The frame that may hold `page`; verify before use.
     #[inline]
     pub(crate) fn lookup(&self, page: Page) -> Option<u32> {

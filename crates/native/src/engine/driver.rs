@@ -369,7 +369,7 @@ impl<'a> NativeDriver<'a> {
             None => {
                 self.write_ns = self.shell.now.get() - begin;
                 instance.count_log_write(&flush, self.write_ns, &self.shell.c);
-                instance.redo.finish(&flush);
+                instance.redo.finish(flush);
             }
             Some(problem) => instance.fail(&problem),
         }

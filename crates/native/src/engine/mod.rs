@@ -156,6 +156,7 @@ fn assemble(
     .map_err(|e| EngineError::Unusable(format!("buffer cache of {} blocks: {e}", options.cache_frames)))?;
     let redo = redo::Redo::new(&redo::RedoConfig {
         buffer_bytes: options.log_buffer_bytes,
+        huge_pages: options.huge_pages,
         block_bytes: control.log_block_bytes as usize,
         files: control.redo_files as usize,
         file_bytes: control.redo_file_bytes,
@@ -165,7 +166,8 @@ fn assemble(
         threads,
         max_flights: options.commit.log_writes(),
         sync_commits: options.commit == CommitMode::Sync,
-    });
+    })
+    .map_err(|e| EngineError::Unusable(format!("log buffer of {} bytes: {e}", options.log_buffer_bytes)))?;
     Ok(Instance::new(Parts {
         cache,
         options,

@@ -1,7 +1,6 @@
 //! The redo log: a buffer that sessions fill, log blocks, log files and switches.
 //!
-//! A redo address (LSN) counts payload bytes since the data set was created. Space is reserved by one compare-and-swap;
-//! each thread announces the lowest address it may still be copying to, so the flusher takes only finished bytes. The
+//! A redo address (LSN) counts payload bytes since the data set was created; [`LogRing`] holds those that are not durable. The
 //! thread that needs durability writes: with one session there is no hop to another thread, with many the next write
 //! carries everything that arrived during the last one (group commit without a timer). Several threads may have a write
 //! in flight, at consecutive positions, so that no thread's sessions wait for another thread's write to begin; a commit
@@ -10,6 +9,7 @@
 //! The bytes on disk are those of [`redo_format`].
 
 use crate::redo_format::{self, FileHeader, LOG_HEADER_BYTES, LogBlock};
+use assay_block::{Appended, BlockError, LogRing, Taken};
 use assay_measure::locked::locked;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,7 +25,6 @@ pub(crate) const MAX_FLIGHTS: usize = 4;
 const _: () =
     assert!(MAX_FLIGHTS * FLUSH_BYTES / 512 < 1 << 15, "R7: the blocks under way are countable in a log block");
 
-const NOT_COPYING: u64 = u64::MAX;
 /// The thread wants to be woken whenever a write ends.
 pub(crate) const ANY_PROGRESS: u64 = 0;
 /// Nobody on the thread waits for the log.
@@ -38,7 +37,7 @@ pub(crate) struct Padded<T>(pub(crate) T);
 struct Flight {
     end_lsn: u64,
     blocks: u64,
-    done: bool,
+    done: Option<Taken>,
 }
 
 /// Where the next log block goes.
@@ -108,7 +107,7 @@ pub(crate) struct RedoClaim {
 pub(crate) struct Flush {
     pub(crate) file: usize,
     sequence: u64,
-    begin_lsn: u64,
+    redo: Taken,
     /// Log blocks directly before it that were not known to be durable when it was reserved.
     unproven: u16,
     pub(crate) offset: u64,
@@ -116,7 +115,6 @@ pub(crate) struct Flush {
     pub(crate) blocks: u64,
     pub(crate) payload: u64,
     pub(crate) wastage: u64,
-    pub(crate) end_lsn: u64,
 }
 
 /// What whoever wants to flush must do next.
@@ -143,12 +141,8 @@ pub(crate) enum Step {
 
 /// The log of an open instance.
 pub(crate) struct Redo {
-    words: Vec<AtomicU64>,
-    tail: Padded<AtomicU64>,
-    durable: Padded<AtomicU64>,
-    /// Everything below is on disk or on its way.
-    reserved: Padded<AtomicU64>,
-    copying: Vec<Padded<AtomicU64>>,
+    /// What is taken is on its way to disk, what is released is durable.
+    ring: LogRing,
     stalled: AtomicU64,
     switching: AtomicBool,
     position: Mutex<Position>,
@@ -168,14 +162,13 @@ pub(crate) struct Redo {
 
 impl Redo {
     /// A log that continues at `start_lsn` with the file after `sequence`.
-    pub(crate) fn new(config: &RedoConfig) -> Self {
+    ///
+    /// # Errors
+    /// There is no memory for the buffer.
+    pub(crate) fn new(config: &RedoConfig) -> Result<Self, BlockError> {
         let threads = config.threads;
-        Self {
-            words: (0..config.buffer_bytes / 8).map(|_| AtomicU64::new(0)).collect(),
-            tail: Padded(AtomicU64::new(config.start_lsn)),
-            durable: Padded(AtomicU64::new(config.start_lsn)),
-            reserved: Padded(AtomicU64::new(config.start_lsn)),
-            copying: (0..threads).map(|_| Padded(AtomicU64::new(NOT_COPYING))).collect(),
+        Ok(Self {
+            ring: LogRing::new(config.buffer_bytes, config.start_lsn, threads, config.huge_pages)?,
             stalled: AtomicU64::new(0),
             switching: AtomicBool::new(false),
             position: Mutex::new(Position {
@@ -198,12 +191,12 @@ impl Redo {
             max_flights: config.max_flights,
             sync_commits: config.sync_commits,
             generation: AtomicU64::new(0),
-        }
+        })
     }
 
     /// Bytes the buffer holds.
     pub(crate) fn capacity(&self) -> u64 {
-        self.words.len() as u64 * 8
+        self.ring.capacity()
     }
 
     fn position(&self) -> MutexGuard<'_, Position> {
@@ -212,17 +205,17 @@ impl Redo {
 
     /// End of everything reserved.
     pub(crate) fn tail(&self) -> u64 {
-        self.tail.0.load(Ordering::SeqCst)
+        self.ring.tail()
     }
 
     /// Everything below is on disk.
     pub(crate) fn durable(&self) -> u64 {
-        self.durable.0.load(Ordering::SeqCst)
+        self.ring.released()
     }
 
     /// Everything below is on disk or being written.
     pub(crate) fn reserved(&self) -> u64 {
-        self.reserved.0.load(Ordering::Acquire)
+        self.ring.taken()
     }
 
     /// Bytes in the buffer that nobody writes yet.
@@ -346,52 +339,24 @@ impl Redo {
     }
 
     /// Copies a finished run of records into the buffer; `None` when there is no room.
-    /// Until [`Redo::copied`] the range is not flushed. Returns (first, end) addresses.
-    pub(crate) fn append(&self, thread: usize, records: &[u8]) -> Option<(u64, u64)> {
-        let bytes = records.len() as u64;
-        debug_assert_eq!(bytes % 8, 0);
-        let copying = &self.copying[thread].0;
-        let mut start = self.tail.0.load(Ordering::SeqCst);
-        loop {
-            // The announcement must not be above the address reserved: it is made first, with a lower bound.
-            copying.store(start, Ordering::SeqCst);
-            if !self.has_room(start, bytes) {
-                copying.store(NOT_COPYING, Ordering::SeqCst);
-                return None;
-            }
-            match self.tail.0.compare_exchange(start, start + bytes, Ordering::SeqCst, Ordering::SeqCst) {
-                Ok(_) => break,
-                Err(now) => start = now,
-            }
-        }
-        let mask = self.words.len() - 1;
-        let first = (start / 8) as usize;
-        for (i, chunk) in records.chunks_exact(8).enumerate() {
-            let value = u64::from_le_bytes(chunk.try_into().expect("chunks of eight bytes"));
-            self.words[(first + i) & mask].store(value, Ordering::Relaxed);
-        }
-        Some((start, start + bytes))
+    /// Until [`Redo::copied`] the range is not flushed.
+    pub(crate) fn append(&self, thread: usize, records: &[u8]) -> Option<Appended> {
+        debug_assert_eq!(records.len() % 8, 0);
+        self.ring.append(thread, records)
     }
 
-    /// Whether the buffer can take `bytes` at `start`. A thread that lost its core holds a `start` that the others
-    /// have long written past: it has room, and the exchange that follows tells the thread where the log is now.
-    fn has_room(&self, start: u64, bytes: u64) -> bool {
-        (start + bytes).saturating_sub(self.durable()) <= self.capacity()
-    }
-
-    /// The thread's last [`Redo::append`] may be flushed. Where it ends a commit, its end is told: any thread may write
+    /// What was appended may be flushed. Where it ends a commit, its end is told: any thread may write
     /// it from here on, so that must be known before.
-    pub(crate) fn copied(&self, thread: usize, commit_end: Option<u64>) {
-        if let Some(end) = commit_end.filter(|_| self.sync_commits) {
-            self.position().own_writes.insert(end);
+    pub(crate) fn copied(&self, appended: Appended, commits: bool) {
+        if commits && self.sync_commits {
+            self.position().own_writes.insert(appended.range.1);
         }
-        self.copying[thread].0.store(NOT_COPYING, Ordering::SeqCst);
+        self.ring.publish(appended);
     }
 
     /// Everything below is completely copied.
     pub(crate) fn complete(&self) -> u64 {
-        let tail = self.tail();
-        self.copying.iter().map(|c| c.0.load(Ordering::SeqCst)).fold(tail, u64::min)
+        self.ring.complete()
     }
 
     /// Reserves the place of the next flush; `most_bytes` of log blocks at most; `checkpoint` is the durable checkpoint
@@ -428,14 +393,13 @@ impl Redo {
         let flush = Flush {
             file: position.file,
             sequence: position.sequence,
-            begin_lsn: begin,
+            redo: self.ring.take(end),
             unproven: u16::try_from(unproven).expect("so few writes hold fewer blocks"),
             offset: position.next_block * self.block_bytes as u64,
             bytes: blocks as usize * self.block_bytes,
             blocks,
             payload: end - begin,
             wastage: blocks * payload - (end - begin),
-            end_lsn: end,
         };
         position.next_block += blocks;
         assert!(
@@ -448,8 +412,7 @@ impl Redo {
         position.fulfil(end);
         let file = position.file;
         position.end_lsn[file] = end;
-        position.flights.push_back(Flight { end_lsn: end, blocks, done: false });
-        self.reserved.0.store(end, Ordering::Release);
+        position.flights.push_back(Flight { end_lsn: end, blocks, done: None });
         Step::Write(flush)
     }
 
@@ -457,16 +420,20 @@ impl Redo {
     pub(crate) fn fill(&self, flush: &Flush, buffer: &mut [u8]) {
         let payload = (self.block_bytes - LOG_HEADER_BYTES) as u64;
         let seed = redo_format::block_seed(self.key, flush.sequence);
+        let (begin, end) = flush.redo.range();
         let blocks = buffer[..flush.bytes].chunks_exact_mut(self.block_bytes);
         for (i, block) in blocks.enumerate() {
-            let lsn = flush.begin_lsn + i as u64 * payload;
+            let lsn = begin + i as u64 * payload;
             let what = LogBlock {
                 lsn,
-                payload: (flush.end_lsn.min(lsn + payload) - lsn) as u16,
+                payload: (end.min(lsn + payload) - lsn) as u16,
                 first: i == 0,
                 unproven: if i == 0 { flush.unproven } else { 0 },
             };
-            self.fill_block(block, what, seed);
+            let (used, rest) = block[LOG_HEADER_BYTES..].split_at_mut(usize::from(what.payload));
+            self.ring.read(&flush.redo, lsn, used);
+            rest.fill(0);
+            redo_format::seal_block(block, what, seed);
         }
     }
 
@@ -516,32 +483,17 @@ impl Redo {
         until != 0 && checkpoint >= until && self.stalled.swap(0, Ordering::AcqRel) != 0
     }
 
-    fn fill_block(&self, block: &mut [u8], what: LogBlock, seed: u32) {
-        let mask = self.words.len() - 1;
-        let first = (what.lsn / 8) as usize;
-        let words = usize::from(what.payload) / 8;
-        for (i, out) in block[LOG_HEADER_BYTES..].chunks_exact_mut(8).enumerate() {
-            let value = if i < words { self.words[(first + i) & mask].load(Ordering::Relaxed) } else { 0 };
-            out.copy_from_slice(&value.to_le_bytes());
-        }
-        redo_format::seal_block(block, what, seed);
-    }
-
     /// The flush is on disk. It and what follows it are acknowledged once everything before is on disk too.
-    pub(crate) fn finish(&self, flush: &Flush) {
+    pub(crate) fn finish(&self, flush: Flush) {
         let mut position = self.position();
         let flights = &mut position.flights;
-        if let Some(flight) = flights.iter_mut().find(|f| f.end_lsn == flush.end_lsn) {
-            flight.done = true;
+        if let Some(flight) = flights.iter_mut().find(|flight| flight.end_lsn == flush.redo.range().1) {
+            flight.done = Some(flush.redo);
         }
-        while let Some(first) = flights.pop_front_if(|first| first.done) {
-            let before = self.durable.0.swap(first.end_lsn, Ordering::SeqCst);
-            assert!(
-                before < first.end_lsn && first.end_lsn <= self.reserved(),
-                "R1: durable only rises, and not past what was reserved; {before}, {}, {}",
-                first.end_lsn,
-                self.reserved()
-            );
+        while let Some(redo) = flights.front_mut().and_then(|first| first.done.take()) {
+            flights.pop_front();
+            // R1: durable only rises, from the oldest flight to the next.
+            self.ring.release(redo);
         }
         drop(position);
         self.moved();
@@ -557,6 +509,7 @@ impl Redo {
 /// What a log needs to know at open.
 pub(crate) struct RedoConfig {
     pub(crate) buffer_bytes: usize,
+    pub(crate) huge_pages: bool,
     pub(crate) block_bytes: usize,
     pub(crate) files: usize,
     pub(crate) file_bytes: u64,

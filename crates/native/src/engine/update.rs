@@ -12,6 +12,7 @@ use super::options::{ChecksumMode, CommitMode};
 use super::redo::Shortage;
 use super::row_locks::Acquire;
 use super::session::{NO_FRAME, Session};
+use super::transaction::Transaction;
 use super::undo::EXTENT_BLOCKS;
 use crate::block_format::{self, COLUMN_BYTES, HEADER_BYTES, Kind, word};
 use crate::layout::Page;
@@ -27,6 +28,9 @@ use std::sync::atomic::Ordering;
 /// What one row can add to private redo beyond the limit at which it is published:
 /// a HEAVY row, a new undo block, begin and commit.
 pub(crate) const ROW_REDO_BYTES: usize = 8 * 1024;
+/// Bytes of a cache line.
+const LINE_BYTES: usize = 64;
+
 /// One row's change, for the redo record.
 struct RowChange {
     page: Page,
@@ -64,6 +68,10 @@ impl Session<'_> {
         if self.shell.instance.options.shared_rows {
             self.lock_rows(schema, first_key, width).await?;
         }
+        let instance = self.shell.instance;
+        let first = instance.permutation(schema).slot_of_key(first_key);
+        self.foresee(instance.map.data_page(schema, first));
+        self.foresee_undo();
         self.begin().await?;
         let scale = self.shell.instance.active_scale;
         let mut key = first_key;
@@ -80,6 +88,9 @@ impl Session<'_> {
             let n = self.pages.len();
             for i in 0..n {
                 self.read_ahead_of(i, n).await?;
+                if let Some(next) = self.pages.get(i + 1) {
+                    self.foresee(*next);
+                }
                 let page = self.pages[i];
                 self.change_row(page, key + i as u64, stamp).await?;
                 if self.transaction.redo.len() >= self.shell.instance.private_redo_bytes {
@@ -99,6 +110,33 @@ impl Session<'_> {
             self.publish(false).await?;
         }
         Ok(u64::from(width))
+    }
+
+    /// Asks the memory for what a change of the row in this block touches: so it comes while others do their part.
+    fn foresee(&self, page: Page) {
+        let cache = &self.shell.instance.cache;
+        let Some(frame) = cache.lookup(page).filter(|_| self.shell.instance.options.prefetch) else {
+            return;
+        };
+        cache.prefetch_change(frame);
+        cache.pool.prefetch(frame, 0);
+        for column in columns_of(self.shell.instance.redo_stress) {
+            for offset in block_format::column_range(*column).step_by(LINE_BYTES) {
+                cache.pool.prefetch(frame, offset);
+            }
+        }
+    }
+
+    /// Likewise for the place of the next undo record.
+    fn foresee_undo(&self) {
+        let Transaction { undo_frame, undo_offset, image, .. } = &self.transaction;
+        let cache = &self.shell.instance.cache;
+        if *undo_frame != NO_FRAME && self.shell.instance.options.prefetch {
+            cache.prefetch_change(*undo_frame);
+            for offset in (*undo_offset..*undo_offset + record_bytes(image.len())).step_by(LINE_BYTES) {
+                cache.pool.prefetch(*undo_frame, offset);
+            }
+        }
     }
 
     /// READ_MODE=batched: reads the next absent blocks together before they are changed one by one.
@@ -413,14 +451,15 @@ impl Session<'_> {
         let shell = Rc::clone(&self.shell);
         let redo = &shell.instance.redo;
         let bytes = self.transaction.redo.len() as u64;
-        let Some((start, end)) = redo.append(shell.thread, &self.transaction.redo) else {
+        let Some(appended) = redo.append(shell.thread, &self.transaction.redo) else {
             return Err(failed("bug", format!("the log buffer has no room for {bytes} bytes that were claimed")));
         };
+        let (start, end) = appended.range;
         let cache = &shell.instance.cache;
         let frames = self.transaction.frames.drain(..);
         let entered = frames.filter(|frame| cache.mark_published(*frame, start, end)).collect();
         cache.enqueue(start, entered);
-        redo.copied(shell.thread, commits.then_some(end));
+        redo.copied(appended, commits);
         if let Some(claim) = self.transaction.claim.take() {
             redo.settle(claim, bytes, end);
         }

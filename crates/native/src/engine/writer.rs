@@ -522,7 +522,7 @@ impl<'a> DatabaseWriter<'a> {
         }
         self.count_log_write(&flush, instance.clock.now_ns() - begin);
         self.count_ring();
-        instance.redo.finish(&flush);
+        instance.redo.finish(flush);
         Ok(Wrote::Something)
     }
 

@@ -13,6 +13,7 @@ fn log(max_flights: usize) -> Redo {
 fn log_of(max_flights: usize, sync_commits: bool) -> Redo {
     let redo = Redo::new(&RedoConfig {
         buffer_bytes: 1 << 20,
+        huge_pages: false,
         block_bytes: BLOCK,
         files: 2,
         file_bytes: 64 * BLOCK as u64,
@@ -22,7 +23,8 @@ fn log_of(max_flights: usize, sync_commits: bool) -> Redo {
         threads: 2,
         max_flights,
         sync_commits,
-    });
+    })
+    .unwrap();
     open_next(&redo);
     redo
 }
@@ -35,13 +37,14 @@ fn open_next(redo: &Redo) {
     };
     redo.switched(file, sequence, first_lsn);
     let first = flush(redo);
-    redo.finish(&first);
+    redo.finish(first);
 }
 
 /// Copies `bytes` of redo; returns where it ends.
 fn add(redo: &Redo, bytes: usize) -> u64 {
-    let (_, end) = redo.append(0, &vec![0xab; bytes]).unwrap();
-    redo.copied(0, None);
+    let appended = redo.append(0, &vec![0xab; bytes]).unwrap();
+    let end = appended.range.1;
+    redo.copied(appended, false);
     end
 }
 
@@ -59,7 +62,7 @@ fn unproven(redo: &Redo, flush: &Flush) -> u16 {
     let seed = redo_format::block_seed(7, 1);
     let mut blocks = buffer.chunks_exact(BLOCK).map(|block| redo_format::open_block(block, seed).unwrap());
     let first = blocks.next().unwrap();
-    assert!(first.first && first.lsn == flush.begin_lsn);
+    assert!(first.first && first.lsn == flush.redo.range().0);
     assert!(blocks.all(|block| !block.first && block.unproven == 0));
     first.unproven
 }
@@ -73,10 +76,11 @@ fn a_later_write_is_acknowledged_only_with_the_earlier_one() {
     let end = add(&redo, 800);
     let later = flush(&redo);
     assert_eq!(later.offset, earlier.offset + earlier.bytes as u64);
-    redo.finish(&later);
+    redo.finish(later);
     assert_eq!(redo.durable(), begin, "what came before may never reach the disk");
-    redo.finish(&earlier);
-    assert_eq!((earlier.end_lsn, redo.durable()), (middle, end));
+    assert_eq!(earlier.redo.range(), (begin, middle));
+    redo.finish(earlier);
+    assert_eq!(redo.durable(), end);
 }
 
 #[test]
@@ -91,14 +95,14 @@ fn a_first_block_tells_how_much_before_it_may_be_missing() {
     add(&redo, 8);
     let three = flush(&redo);
     assert_eq!(unproven(&redo, &three), 3);
-    redo.finish(&one);
+    redo.finish(one);
     add(&redo, 8);
     let four = flush(&redo);
     assert_eq!(unproven(&redo, &four), 2);
     // Out of order: the third is on disk, but nothing says so while the second is not.
-    redo.finish(&three);
-    redo.finish(&two);
-    redo.finish(&four);
+    redo.finish(three);
+    redo.finish(two);
+    redo.finish(four);
     add(&redo, 8);
     assert_eq!(unproven(&redo, &flush(&redo)), 0);
 }
@@ -112,13 +116,13 @@ fn writes_under_way_are_limited_and_a_switch_waits_for_them() {
     let two = flush(&redo);
     add(&redo, 8);
     assert_eq!(redo.reserve(1 << 20, u64::MAX), Step::Busy);
-    redo.finish(&two);
+    redo.finish(two);
     assert_eq!(
         redo.reserve(1 << 20, u64::MAX),
         Step::Busy,
         "the file is full, and its first write is not acknowledged"
     );
-    redo.finish(&one);
+    redo.finish(one);
     let next = redo.reserve(1 << 20, u64::MAX);
     assert!(matches!(next, Step::Switch { sequence: 2, .. }), "{next:?}");
     assert_eq!(redo.reserve(1 << 20, u64::MAX), Step::Busy, "one switch at a time");
@@ -132,7 +136,7 @@ fn nobody_writes_the_same_redo_twice() {
     assert_eq!(redo.reserve(1 << 20, u64::MAX), Step::Nothing);
     assert_eq!(redo.unwritten(), 0);
     assert_eq!(redo.pending(), 800, "it leaves the buffer once durable");
-    redo.finish(&only);
+    redo.finish(only);
     assert_eq!(redo.pending(), 0);
 }
 
@@ -143,52 +147,51 @@ fn one_write_at_a_time_where_that_is_asked_for() {
     let one = flush(&redo);
     add(&redo, 8);
     assert_eq!(redo.reserve(1 << 20, u64::MAX), Step::Busy);
-    redo.finish(&one);
+    redo.finish(one);
     assert_eq!(unproven(&redo, &flush(&redo)), 0);
 }
 
 #[test]
 fn no_two_sync_commits_share_a_write_whoever_makes_it() {
     let redo = log_of(1, true);
-    let append = |thread| redo.append(thread, &[1; 64]).unwrap().1;
+    let append = |thread| redo.append(thread, &[1; 64]).unwrap();
+    let ends = |appended: &Appended| appended.range.1;
     // The second of two threads is ready first, and would write: what the first copies is no part of it, and once that is
     // ready its commit is known.
-    let (first, second) = (append(0), append(1));
-    redo.copied(1, Some(second));
+    let (one, two) = (append(0), append(1));
+    let (first, second) = (ends(&one), ends(&two));
+    redo.copied(two, true);
     assert_eq!(redo.reserve(1 << 20, u64::MAX), Step::Nothing);
-    redo.copied(0, Some(first));
-    let third = append(0);
-    redo.copied(0, Some(third));
+    redo.copied(one, true);
+    let three = append(0);
+    let third = ends(&three);
+    redo.copied(three, true);
     // Redo that ends no commit goes with the next that does, or alone.
     let rest = add(&redo, 64);
     for end in [first, second, third, rest] {
         let write = flush(&redo);
-        assert_eq!(write.end_lsn, end);
-        redo.finish(&write);
+        assert_eq!(write.redo.range().1, end);
+        redo.finish(write);
     }
     assert_eq!(redo.reserve(1 << 20, u64::MAX), Step::Nothing);
     // Where they may share one, they do.
     let redo = log(1);
-    redo.append(0, &[1; 64]).unwrap();
-    redo.copied(0, Some(redo.tail()));
-    redo.append(1, &[1; 64]).unwrap();
-    redo.copied(1, Some(redo.tail()));
-    assert_eq!(flush(&redo).end_lsn, redo.tail());
+    redo.copied(redo.append(0, &[1; 64]).unwrap(), true);
+    redo.copied(redo.append(1, &[1; 64]).unwrap(), true);
+    assert_eq!(flush(&redo).redo.range().1, redo.tail());
 }
 
 #[test]
 fn promised_room_is_given_back_with_the_write_that_uses_it() {
     let redo = log(MAX_FLIGHTS);
     let claim = redo.try_claim(800, 0).unwrap();
-    let (_, end) = redo.append(0, &[1; 800]).unwrap();
-    redo.copied(0, None);
+    let end = add(&redo, 800);
     let early = flush(&redo);
     redo.settle(claim, 800, end);
     assert_eq!(redo.position().promised, 0, "its blocks are taken already");
-    redo.finish(&early);
+    redo.finish(early);
     let claim = redo.try_claim(800, 0).unwrap();
-    let (_, end) = redo.append(0, &[1; 800]).unwrap();
-    redo.copied(0, None);
+    let end = add(&redo, 800);
     redo.settle(claim, 800, end);
     assert_eq!(redo.position().promised, 3);
     let late = flush(&redo);
@@ -215,9 +218,9 @@ proptest! {
                 }
             } else {
                 let flush = open.swap_remove(which.index(open.len()));
-                redo.finish(&flush);
+                redo.finish(flush);
             }
-            let oldest = open.iter().map(|f| f.begin_lsn).min().unwrap_or(redo.reserved());
+            let oldest = open.iter().map(|f| f.redo.range().0).min().unwrap_or(redo.reserved());
             prop_assert_eq!(redo.durable(), oldest);
             prop_assert!(open.len() <= MAX_FLIGHTS);
         }
@@ -225,24 +228,11 @@ proptest! {
 }
 
 #[test]
-fn a_thread_that_lost_its_core_is_not_told_that_the_buffer_is_full() {
-    let redo = log(1);
-    let seen = redo.tail();
-    add(&redo, 800);
-    let written = flush(&redo);
-    redo.finish(&written);
-    assert!(redo.durable() > seen + 8);
-    assert!(redo.has_room(seen, 8));
-    let full = redo.durable() + redo.capacity();
-    assert!(redo.has_room(full - 8, 8));
-    assert!(!redo.has_room(full, 8));
-}
-
-#[test]
 fn a_flush_is_due_at_a_third_of_the_buffer_and_at_most_a_mebibyte() {
     assert_eq!(log(1).due_bytes(), (1 << 20) / 3);
     let large = Redo::new(&RedoConfig {
         buffer_bytes: 16 << 20,
+        huge_pages: false,
         block_bytes: BLOCK,
         files: 2,
         file_bytes: 64 * BLOCK as u64,
@@ -252,6 +242,7 @@ fn a_flush_is_due_at_a_third_of_the_buffer_and_at_most_a_mebibyte() {
         threads: 2,
         max_flights: 1,
         sync_commits: false,
-    });
+    })
+    .unwrap();
     assert_eq!(large.due_bytes(), 1 << 20);
 }
