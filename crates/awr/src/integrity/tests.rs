@@ -484,6 +484,15 @@ fn samples_that_contradict_the_clocks_are_told() {
     }
     assert!(!holds(&run, "ASH"));
     assert!(!identity(&run, "ASH").exact);
+    // Work of 0.8 s in all, and nothing of it seen: eight samples were to be expected, which chance may miss.
+    let mut run = fixtures::run();
+    let history = run.activity.as_mut().expect("a history");
+    history.interval_ns *= 100;
+    for step in &mut history.steps {
+        step.cells.clear();
+    }
+    assert!(matches!(identity(&run, "ASH").ok, Truth::Na(_)), "{:?}", identity(&run, "ASH"));
+    assert!(matches!(identity(&run, "I28b").ok, Truth::Na(_)));
     // The right sum in the wrong place: sessions seen on CPU that were timed reading.
     let mut run = fixtures::run();
     let history = run.activity.as_mut().expect("a history");

@@ -261,7 +261,6 @@ fn closed_loop(deltas: &Deltas<'_>, record: &Record) -> Identity {
 /// a second and what was timed know nothing of each other.
 fn sampled(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let ash = &record.instance.ash;
-    let allowed = ash.db_time_allowed_ratio.value().unwrap_or(0.0);
     let measured = known(ash.db_time_measured_s.clone());
     let little = IdentityRule::within(
         "I28b",
@@ -272,17 +271,17 @@ fn sampled(deltas: &Deltas<'_>, record: &Record) -> Vec<Identity> {
     let rule = IdentityRule::within(
         "ASH",
         Scope::Window,
-        "sampled DB time = measured DB time (s), within the larger of 5 % and 3 / sqrt(ticks)",
-        allowed * measured.clone().unwrap_or(0.0),
+        "sampled DB time = measured DB time (s), within the larger of 5 % and 3 / sqrt(the lesser of ticks and samples)",
+        0.0,
     );
-    let (active, elapsed_s) = (ash.active_count.value(), deltas.window.elapsed_s);
-    let Some(active) = active else {
-        let reason = ash.active_count.reason().unwrap_or("no ticks").to_owned();
-        return vec![
-            little.judge(deltas, Err(reason.clone()), Err(reason)),
-            rule.judge(deltas, known(ash.db_time_s.clone()), measured),
-        ];
+    let elapsed_s = deltas.window.elapsed_s;
+    let (active, allowed) = match (known(ash.active_count.clone()), known(ash.db_time_allowed_ratio.clone())) {
+        (Ok(active), Ok(allowed)) => (active, allowed),
+        (Err(reason), _) | (_, Err(reason)) => {
+            return [little, rule].map(|rule| rule.judge(deltas, Err(reason.clone()), measured.clone())).into();
+        }
     };
+    let rule = rule.tolerating(allowed * measured.clone().unwrap_or(0.0));
     let idle = crate::deltas::class_name(WaitClass::Idle);
     // Of a server's session that has its page and waits for a CPU, its own clock says that it waits for the page, the
     // kernel that it could work.

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 pub(super) const CLASS_METRICS: &str = "active_";
 /// Batches by which the scatter of shares is judged.
 const BATCHES: usize = 10;
+/// Expected samples below which three of their standard errors are all of them.
+const FEWEST_SAMPLES: f64 = 9.0;
 const NOBODY_LOOKED: &str = "unsupported: sessions were not sampled";
 
 /// Samples and active time of some keys.
@@ -164,8 +166,8 @@ pub(super) fn ash(deltas: &Deltas<'_>) -> AshInfo {
             .map_or_else(Figure::default, Figure::Count),
         // The ticks stand for slightly more or less than the window: their mean goes for all of it.
         db_time_s: active.scaled(w.elapsed_s),
+        db_time_allowed_ratio: allowed(ticks, w.db_time_ns().per(history.interval_ns as f64, "no interval").value()),
         db_time_measured_s: w.db_time_ns().scaled(1e-9),
-        db_time_allowed_ratio: Figure::decimal((3.0 / (ticks as f64).sqrt()).max(0.05)),
         run_queue_count: rest(&looked.active(on_cpu_ns), &cpu_used),
         cpu_used_count: cpu_used,
         active_count: active,
@@ -174,6 +176,16 @@ pub(super) fn ash(deltas: &Deltas<'_>) -> AshInfo {
         by_op: looked.rows(|key| key.op.as_str(), |_| ""),
         by_schema_samples_count: history.schemas.clone(),
     }
+}
+
+/// Share by which sampled DB time may differ from measured: three standard errors of a sum over `ticks`, or of a count
+/// of `samples` (Poisson), or 5 %, the largest. With fewer samples to be expected than nine, it would be everything.
+fn allowed(ticks: u64, samples: Option<f64>) -> Figure {
+    let samples = samples.unwrap_or(0.0);
+    if samples < FEWEST_SAMPLES {
+        return Figure::na("the measured DB time gives fewer than nine samples: too few to compare");
+    }
+    Figure::decimal((3.0 / samples.min(ticks as f64).sqrt()).max(0.05))
 }
 
 /// Sessions found on CPU or queued, less the CPU that was used.

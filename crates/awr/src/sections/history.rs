@@ -40,14 +40,16 @@ pub(super) fn history(page: &mut Sections, record: &Record) {
         number(&ash.ticks_expected_count, 0),
         number(&ash.holes_s, 1),
     ));
+    let allowed = match ash.db_time_allowed_ratio.reason() {
+        Some(reason) => reason.to_owned(),
+        None => format!("{} % difference is allowed", number(&ash.db_time_allowed_ratio.scaled(100.0), 1)),
+    };
     page.line(&format!(
-        "Active sessions: {} on average, at most {}. DB time by samples {} s, measured {} s; {} % difference is \
-         allowed.",
+        "Active sessions: {} on average, at most {}. DB time by samples {} s, measured {} s; {allowed}.",
         number(&ash.active_count, 2),
         number(&ash.max_active_count, 0),
         number(&ash.db_time_s, 1),
         number_or_reason(&ash.db_time_measured_s, 1),
-        number(&ash.db_time_allowed_ratio.scaled(100.0), 1),
     ));
     page.line(&format!(
         "Of the sessions on CPU or queued, {} used a CPU according to the CPU clocks; run queue: {}.",

@@ -28,7 +28,8 @@ pub struct AshInfo {
     pub db_time_s: Figure,
     /// DB time measured, s.
     pub db_time_measured_s: Figure,
-    /// Share by which the two may differ: the larger of 5 % and 3 / sqrt(ticks).
+    /// Share by which the two may differ: the larger of 5 % and 3 / sqrt(the lesser of ticks and samples to be
+    /// expected); n/a below nine samples.
     pub db_time_allowed_ratio: Figure,
     /// Sessions on CPU by the threads' CPU clocks: DB CPU over elapsed time.
     pub cpu_used_count: Figure,

@@ -25,13 +25,15 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 pub(super) const SERVICE: Service = Service { name: "witness", version: 1, started_by: "assay durability witness" };
 pub(super) const STAMP_BYTES: usize = 16;
 /// A writer that says nothing for so long is cut off: longer than a disk thinks about a flush.
 const SILENCE: Duration = Duration::from_secs(30);
+/// How long a session is waited for whose last writer has gone and may be back before its end is kept here.
+const PUT_AWAY: Duration = Duration::from_secs(1);
 const WRITERS: usize = 16;
 /// Journals in a directory, and ends that one keeps: what strangers can fill is bounded.
 const JOURNALS: usize = 64;
@@ -206,6 +208,7 @@ pub(super) struct Witness {
     secret: Option<Secret>,
     /// Sessions that somebody has at the moment.
     open: Mutex<BTreeSet<String>>,
+    put_away: Condvar,
 }
 
 impl Witness {
@@ -217,6 +220,7 @@ impl Witness {
             directory: directory.unwrap_or_default(),
             secret: asked::secret(request, &options::SECRET_FILE)?,
             open: Mutex::default(),
+            put_away: Condvar::new(),
         })
     }
 
@@ -228,12 +232,31 @@ impl Witness {
             place.is_some()
         })?;
         let asked: Asked = peer.hear(PARAMETERS_MAX, "in the parameters")?;
-        if !locked(&self.open).insert(asked.session.clone()) {
-            return refuse(peer, format!("somebody else has session {} open", asked.session));
+        if !self.takes(&asked.session) {
+            return refuse(
+                peer,
+                format!(
+                    "somebody else has session {} open; a writer that has gone without a word has it for {} s more",
+                    asked.session,
+                    SILENCE.as_secs()
+                ),
+            );
         }
         let served = self.session(peer, &asked);
-        locked(&self.open).remove(&asked.session);
+        self.gives(&asked.session);
         served
+    }
+
+    /// Takes a session for one connection, if nobody else has it.
+    fn takes(&self, session: &str) -> bool {
+        let others = self.put_away.wait_timeout_while(locked(&self.open), PUT_AWAY, |open| open.contains(session));
+        let (mut open, _) = others.unwrap_or_else(PoisonError::into_inner);
+        open.insert(session.to_owned())
+    }
+
+    fn gives(&self, session: &str) {
+        locked(&self.open).remove(session);
+        self.put_away.notify_all();
     }
 
     fn session(&self, peer: &mut Peer, asked: &Asked) -> Result<String, PeerError> {
@@ -344,5 +367,29 @@ impl Serving for Witness {
             }
         });
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_writer_may_be_back_before_the_end_of_its_session_is_kept() {
+        let witness = Witness {
+            bind: String::new(),
+            port: 0,
+            directory: PathBuf::new(),
+            secret: None,
+            open: Mutex::default(),
+            put_away: Condvar::new(),
+        };
+        assert!(witness.takes("mine") && witness.takes("another"));
+        assert!(!witness.takes("mine"), "somebody has it");
+        std::thread::scope(|scope| {
+            let back = scope.spawn(|| witness.takes("mine"));
+            witness.gives("mine");
+            assert!(back.join().unwrap());
+        });
     }
 }

@@ -29,6 +29,14 @@ fn the_window_is_summed_by_class_event_and_kind_of_operation() {
     about(&ash.db_time_s, 80.0);
     about(&ash.db_time_measured_s, 80.0);
     about(&ash.db_time_allowed_ratio, 3.0 / 200_f64.sqrt());
+    // 80 s of DB time at a tick in 1.6 s are 50 samples, at a tick in 10 s eight.
+    let at = |times: u64| {
+        let mut run = fixtures::run();
+        run.activity.as_mut().expect("a history").interval_ns *= times;
+        build(&run).instance.ash.db_time_allowed_ratio
+    };
+    about(&at(16), 3.0 / 50_f64.sqrt());
+    assert!(at(100).reason().is_some_and(|reason| reason.contains("nine samples")));
     let class = |name: &str| &ash.by_class[name];
     about(&class("User I/O").active_count, 3.0);
     about(&class("CPU").active_count, 0.9);
