@@ -45,7 +45,8 @@ pub(super) fn history(page: &mut Sections, record: &Record) {
         None => format!("{} % difference is allowed", number(&ash.db_time_allowed_ratio.scaled(100.0), 1)),
     };
     page.line(&format!(
-        "Active sessions: {} on average, at most {}. DB time by samples {} s, measured {} s; {allowed}.",
+        "Active sessions: {} on average, at most {}. DB time by samples {} s, measured {} s; \
+         {allowed}.",
         number(&ash.active_count, 2),
         number(&ash.max_active_count, 0),
         number(&ash.db_time_s, 1),
