@@ -132,7 +132,7 @@ impl Observer for RunObserver<'_> {
         }
         // The line is made even when none can be written any more: the next step begins here.
         if let Some(part) = fleet_part::get().filter(|_| mark != Mark::Gate) {
-            part.say(&Said::Tick(Tick::of(written(mark), self.lines.last(), now)));
+            part.say(&Said::Tick(Box::new(Tick::of(written(mark), self.lines.last(), now))));
         }
         let line = self.lines.line(written(mark), now);
         if self.failed.is_none() {

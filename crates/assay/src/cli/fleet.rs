@@ -61,7 +61,7 @@ pub(crate) enum FleetCommand {
     /// steps are such runs; `io`, `sync` and `redo`, of which each host does the whole; `platform`, whose tests all hosts make at the
     /// same time; and `net` and `ping` between all pairs of hosts, one pair after the other.
     #[command(after_help = "Exit code 4: hosts are missing in the figures (partial), or the run is invalid.")]
-    Run(FleetRunArgs),
+    Run(Box<FleetRunArgs>),
     /// Project the throughput of more hosts from records of runs of some, by the Universal Scalability Law
     ///
     /// The runs must be the same test with as many sessions for each host; at least four are needed, such as two of each number of hosts.

@@ -630,7 +630,7 @@ impl<'a> Watch<'a> {
                 };
                 let result = &mut self.hosts[at].result;
                 (result.seen_ns, result.seen_ops) = (tick.at_ns, tick.ops);
-                self.ticks.take(at, tick);
+                self.ticks.take(at, *tick);
             }
             Ok(News::Tick { .. }) => {}
             Err(_) => self.strangers += 1,

@@ -183,7 +183,7 @@ pub enum News {
         /// Which run.
         run: String,
         /// What was done.
-        tick: Tick,
+        tick: Box<Tick>,
     },
 }
 

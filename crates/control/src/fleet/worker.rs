@@ -19,7 +19,7 @@ pub enum Said {
     /// The instant of its gate by `CLOCK_MONOTONIC`, ns.
     Gate(u64),
     /// A second has passed.
-    Tick(Tick),
+    Tick(Box<Tick>),
     /// What it measured: its `RunData`, for nobody in between to read.
     Data(Box<RawValue>),
 }
