@@ -1,5 +1,6 @@
 """Watches a run in a headless browser: its charts move, it complains about nothing, and its last figures are the record's. Run by live.sh."""
 
+import atexit
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.expected_conditions import staleness_of
 from selenium.webdriver.support.select import Select
 
 assay = sys.argv[1]
@@ -23,6 +25,23 @@ run_args = sys.argv[2:]
 def check(holds, what):
     if not holds:
         raise SystemExit("FAILED: " + what)
+
+
+started = []
+
+
+def begin(command, **how):
+    """Starts a process that ends with this script at the latest."""
+    started.append(subprocess.Popen(command, text=True, **how))
+    return started[-1]
+
+
+@atexit.register
+def end_what_was_begun():
+    for process in reversed(started):
+        if process.poll() is None:
+            process.terminate()
+            process.wait()
 
 
 def until(what, seen, limit_s=120):
@@ -94,7 +113,7 @@ def tiles():
         });""")
 
 
-run = subprocess.Popen([assay, "run", "--live", "-o", "live"] + run_args, stderr=subprocess.PIPE, text=True)
+run = begin([assay, "run", "--live", "-o", "live"] + run_args, stderr=subprocess.PIPE)
 url = next(line for line in run.stderr if line.startswith("live page: ")).split()[-1]
 driver.get(url)
 until("the page of the run", lambda: script("return document.getElementById('live') !== null"))
@@ -109,6 +128,8 @@ check(script("return document.documentElement.scrollWidth <= window.innerWidth")
 quiet("the live page")
 shots = os.environ.get("ASSAY_SHOTS")
 if shots:
+    # Some seconds more are a picture of more.
+    time.sleep(20)
     driver.save_screenshot(os.path.join(shots, "live.png"))
 
 print("- the keyboard, a phone, the dark, and a server that comes again")
@@ -120,7 +141,7 @@ check(script("return document.documentElement.dataset.theme") == "dark", "it is 
 live_page = driver.current_window_handle
 token = "a-token-of-the-test"
 serve = [assay, "serve", "live", "--token", token, "--listen"]
-server = subprocess.Popen(serve + ["127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+server = begin(serve + ["127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 url = server.stdout.readline().strip()
 driver.switch_to.new_window("tab")
 driver.get(url)
@@ -129,7 +150,7 @@ server.kill()
 server.wait()
 until("word of the loss", lambda: "no connection" in script("return document.getElementById('now').textContent"))
 figures = tiles()
-server = subprocess.Popen(serve + [url.split("/")[2]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+server = begin(serve + [url.split("/")[2]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 until("figures after it", lambda: tiles() != figures)
 server.terminate()
 check(server.wait() == 0, "the server ended with %d" % server.returncode)
@@ -153,10 +174,17 @@ print("- a form that starts, stops and tags runs")
 # The page of the run may have asked for it once more when its server was gone.
 driver.get_log("browser")
 os.mkdir("forms")
-serve = subprocess.Popen([assay, "serve", "forms", "--allow-run", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True,
+serve = begin([assay, "serve", "forms", "--allow-run", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE,
                          env=dict(os.environ, ASSAY_TARGET="null:"))
 driver.set_window_size(390, 844)
 driver.get(serve.stdout.readline().strip())
+
+
+def press(button):
+    """Presses a button that loads a page, and waits for that: the browser is not to be asked about the page before."""
+    page = driver.find_element(By.TAG_NAME, "html")
+    driver.find_element(By.XPATH, "//button[text()='%s']" % button).click()
+    until("the page after " + button, lambda: staleness_of(page)(driver))
 
 
 def start(settings):
@@ -164,7 +192,7 @@ def start(settings):
     field = driver.find_element(By.NAME, "settings")
     field.clear()
     field.send_keys(settings)
-    driver.find_element(By.XPATH, "//button[text()='Start']").click()
+    press("Start")
 
 
 start("RUN_TIME=soon")
@@ -180,11 +208,11 @@ name = driver.find_element(By.CSS_SELECTOR, "#control a").text
 driver.find_element(By.CSS_SELECTOR, "#control a").click()
 until("the page of the run", lambda: tiles() != [])
 driver.back()
-driver.find_element(By.XPATH, "//button[text()='Stop it and save']").click()
+press("Stop it and save")
 until("its record", lambda: os.path.exists("forms/%s/record.json" % name))
 until("the end of the run", lambda: driver.refresh() or driver.find_elements(By.XPATH, "//button[text()='Start']"))
 driver.find_element(By.NAME, "change").send_keys("+from-the-form")
-driver.find_element(By.XPATH, "//button[text()='Tag']").click()
+press("Tag")
 until("the tag", lambda: "from-the-form" in driver.find_element(By.CSS_SELECTOR, "tbody").text)
 quiet("the list of runs")
 serve.terminate()
@@ -203,10 +231,9 @@ def watch_fleet():
     until("the fleet's server", lambda: os.path.exists("assay-fleet/agent.url"))
     for name in ("a", "b"):
         agents.append(start_quietly([assay, "fleet", "agent", "--dir", "assay-fleet", "--name", name, "--machine", name]))
-    run = subprocess.Popen([assay, "fleet", "run", "--live", "--hosts", "2", "--lost-after", "3s", "--max-skew", "1h", "-o", "fleet", "--",
+    run = begin([assay, "fleet", "run", "--live", "--hosts", "2", "--lost-after", "3s", "--max-skew", "1h", "-o", "fleet", "--",
                             "run", "--target", "null:", "--set", "RATE=200", "-s", "2", "-t", "1", "--time", "600", "--warmup", "0"],
-                           stderr=subprocess.PIPE, text=True)
-    started.append(run)
+                           stderr=subprocess.PIPE)
     driver.get(next(line for line in run.stderr if line.startswith("live page: ")).split()[-1])
     working = lambda: [cell[:3] for cell in cells()] == [["", "a", "running"], ["", "b", "running"]]
     until("a cell for each host", lambda: driver.execute_script("return document.getElementById('live')") or driver.refresh())
@@ -225,19 +252,13 @@ def watch_fleet():
 
 
 def start_quietly(command):
-    started.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
-    return started[-1]
+    return begin(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
-started, agents = [], []
+agents = []
 if shutil.which("nats-server", path=os.environ["PATH"] + ":/usr/sbin"):
     print("- a fleet has a cell for each host, and one that is lost says so")
-    try:
-        watch_fleet()
-    finally:
-        for process in reversed(started):
-            process.terminate()
-            process.wait()
+    watch_fleet()
 else:
     print("cannot run here: a fleet on a page: no nats-server (package nats-server)")
 driver.quit()
