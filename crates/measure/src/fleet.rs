@@ -117,10 +117,16 @@ impl Fleet {
         let bound = self.hosts.iter().filter_map(|host| host.clock_bound_ms.value()).reduce(f64::max);
         let clocks = bound.map_or_else(String::new, |ms| format!(" (clocks known within {} ms)", fixed(ms, 2)));
         let odd = self.hosts.iter().find(|host| host.of_median_pct.value().is_some());
-        let odd = odd.filter(|_| *measured_count > 1).map_or_else(String::new, |host| {
-            let pct = number(&host.of_median_pct, 0);
-            format!("; the oddest is {} with {pct} % of the median rate", host.name)
+        let odd = odd.filter(|_| *measured_count > 1).and_then(|host| {
+            let pct = host.of_median_pct.value()?;
+            let apart = (pct - 100.0).abs();
+            Some(if apart > 100.0 * ODD {
+                format!("; the oddest is {} with {} % of the median rate", host.name, fixed(pct, 0))
+            } else {
+                format!("; all within {} % of the median rate", fixed(apart.ceil().max(1.0), 0))
+            })
         });
+        let odd = odd.unwrap_or_default();
         format!("{partial}{measured_count} of {hosts_count} hosts{started}{clocks}{odd}")
     }
 
@@ -172,7 +178,7 @@ mod tests {
     fn the_oddest_host_comes_first_and_one_without_figures_before_it() {
         let hosts = vec![
             host("b", Figure::decimal(99.0)),
-            host("c", Figure::decimal(120.0)),
+            host("c", Figure::decimal(121.0)),
             host("a", Figure::decimal(101.0)),
             host("lost", Figure::na("lost")),
         ];
@@ -181,7 +187,9 @@ mod tests {
         let names: Vec<&str> = fleet.hosts.iter().map(|host| host.name.as_str()).collect();
         assert_eq!(names, ["lost", "c", "a", "b"]);
         assert!(fleet.summary().starts_with("partial: 3 of 4 hosts"), "{}", fleet.summary());
-        assert!(fleet.summary().contains("the oddest is c with 120 %"), "{}", fleet.summary());
+        assert!(fleet.summary().ends_with("; the oddest is c with 121 % of the median rate"), "{}", fleet.summary());
+        fleet.hosts[1].of_median_pct = Figure::decimal(96.7);
+        assert!(fleet.summary().ends_with("; all within 4 % of the median rate"), "{}", fleet.summary());
         let mut record = Record::default();
         let mut page = Sections::default();
         Fleet::add_section(&record, &mut page);
