@@ -17,7 +17,9 @@ pub(crate) const USAGE: &str = "\
 usage: cargo xtask dist [--target TRIPLE] [--binary FILE] [--to DIR]
 
   --target TRIPLE   build for it, such as x86_64-unknown-linux-musl (its standard library comes by
-                    `rustup target add`, its C compiler is musl-gcc of the package musl-tools) [default: this machine's]
+                    `rustup target add`, its C compiler is musl-gcc of the package musl-tools) or
+                    aarch64-unknown-linux-musl (packages gcc-aarch64-linux-gnu to link it, and
+                    qemu-user-static for the completions and man pages that it prints) [default: this machine's]
   --binary FILE     pack this program and build none; it was built for --target
   --to DIR          where to write [default: target/dist/packages/TRIPLE]";
 
@@ -57,6 +59,28 @@ struct Machine {
 }
 
 impl Asked {
+    /// The processor of the program, where this machine has another.
+    fn foreign(&self) -> Option<&str> {
+        self.triple.split('-').next().filter(|processor| *processor != std::env::consts::ARCH)
+    }
+
+    /// The program as a command that runs here.
+    fn command(&self, program: &Path) -> Command {
+        match self.foreign() {
+            Some(processor) => {
+                let mut emulated = Command::new(format!("qemu-{processor}-static"));
+                emulated.arg(program);
+                emulated
+            }
+            None => Command::new(program),
+        }
+    }
+
+    /// A static program resolves its own addresses: as a list of bits that is a megabyte less. glibc reads such a list since 2.36 only.
+    fn linking(&self) -> &'static str {
+        if self.triple.ends_with("-musl") { " -Clink-arg=-Wl,-z,pack-relative-relocs" } else { "" }
+    }
+
     fn machine(&self) -> Result<Machine> {
         match self.triple.split('-').next() {
             Some("x86_64") => Ok(Machine { debian: "amd64", rpm: "x86_64" }),
@@ -150,7 +174,20 @@ fn build(asked: &Asked) -> Result<PathBuf> {
     cargo
         .current_dir(&asked.root)
         .args(["build", "--locked", "--profile", "dist", "--package", "assay", "--features", "full"])
-        .env("RUSTFLAGS", format!("--remap-path-prefix={home}=/cargo"));
+        .env("RUSTFLAGS", format!("--remap-path-prefix={home}=/cargo{}", asked.linking()));
+    if let Some(processor) = asked.foreign() {
+        // Of another processor Debian's compiler links and compiles, for musl too, whose own parts rustc has. What glibc's headers
+        // add to check lengths is not in musl, nor are its second names of calls with 64 bits, which SQLite asks for.
+        let (compiler, of) = (format!("{processor}-linux-gnu-gcc"), asked.triple.replace('-', "_"));
+        let settings = [
+            (format!("CARGO_TARGET_{}_LINKER", of.to_uppercase()), compiler.as_str()),
+            (format!("CC_{of}"), compiler.as_str()),
+            (format!("CFLAGS_{of}"), "-U_FORTIFY_SOURCE -DSQLITE_DISABLE_LFS"),
+        ];
+        for (name, value) in settings.iter().filter(|(name, _)| std::env::var_os(name).is_none()) {
+            cargo.env(name, value);
+        }
+    }
     let mut place = asked.root.join("target");
     if asked.named {
         cargo.args(["--target", &asked.triple]);
@@ -172,10 +209,10 @@ fn lay(asked: &Asked, binary: &Path, tree: &Path) -> Result<()> {
     fs::create_dir_all(tree.join("usr/bin"))?;
     fs::copy(binary, &program).with_context(|| binary.display().to_string())?;
     for (shell, name) in SHELLS {
-        put(name, output(Command::new(&program).args(["completions", shell]))?.as_bytes())?;
+        put(name, output(asked.command(&program).args(["completions", shell]))?.as_bytes())?;
     }
     let man = tree.join("usr/share/man/man1");
-    output(Command::new(&program).arg("-q").arg("man").arg(&man))?;
+    output(asked.command(&program).arg("-q").arg("man").arg(&man))?;
     let doc = "usr/share/doc/assay";
     for (from, to) in [("README.md", "README.md"), ("docs/examples/assay.toml", "examples/assay.toml")] {
         put(&format!("{doc}/{to}"), &fs::read(asked.root.join(from)).context(from)?)?;

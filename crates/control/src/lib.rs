@@ -9,7 +9,7 @@ pub mod fleet;
 pub mod push;
 pub mod serve;
 
-use std::io::{self, Read as _};
+use std::io;
 
 /// Why pages are not served, or figures not sent.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +29,6 @@ pub enum ControlError {
 /// The system gives none.
 pub fn new_token() -> io::Result<String> {
     let mut bits = [0; 16];
-    std::fs::File::open("/dev/urandom")?.read_exact(&mut bits)?;
+    rustix::rand::getrandom(&mut bits, rustix::rand::GetRandomFlags::empty())?;
     Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -4,8 +4,6 @@
 
 use crate::engine::EngineError;
 use assay_measure::prng::{GOLDEN_GAMMA, SplitMix64};
-use std::fs::File;
-use std::io::Read;
 
 /// Columns c2 to c20 of a row.
 pub const COLUMNS: usize = 19;
@@ -83,12 +81,11 @@ impl Random {
 /// A number for a new data set that no other has.
 ///
 /// # Errors
-/// The system's source of random bytes cannot be read.
+/// The system gives no random bytes.
 pub fn drawn_id() -> Result<u64, EngineError> {
-    let path = "/dev/urandom";
     let mut bytes = [0; 8];
-    File::open(path)
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .map_err(|source| EngineError::Io { what: format!("reading {path}"), source })?;
+    // So few come whole. The call needs no /dev, which an empty root does not have.
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .map_err(|error| EngineError::Io { what: "random bytes of the system".to_owned(), source: error.into() })?;
     Ok(u64::from_le_bytes(bytes))
 }
