@@ -53,6 +53,10 @@ screen() {
 shows() {
     screen | grep -qE -- "$1"
 }
+# What an answer has pushed off the screen counts too; it is as long as the host gives it reasons to be.
+showed() {
+    tm capture-pane -p -J -S - -t shell | grep -qE -- "$1"
+}
 typed() {
     tm send-keys -t shell "$@"
 }
@@ -91,7 +95,7 @@ view NO_COLOR=1
 ! tm capture-pane -p -e -t shell | grep -qP '\x1b\[[0-9;]*[1-9][0-9;]*m' || fail "NO_COLOR: colours or bold letters in the view"
 typed C-c
 wait_for 60 test -s view/record.json
-wait_for 20 shows "stopping and saving the results"
+wait_for 20 showed "stopping and saving the results"
 as_before
 
 view
