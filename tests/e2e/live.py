@@ -175,7 +175,7 @@ print("- a form that starts, stops and tags runs")
 driver.get_log("browser")
 os.mkdir("forms")
 serve = begin([assay, "serve", "forms", "--allow-run", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE,
-                         env=dict(os.environ, ASSAY_TARGET="null:"))
+              env=dict(os.environ, ASSAY_TARGET="null:"))
 driver.set_window_size(390, 844)
 driver.get(serve.stdout.readline().strip())
 
@@ -232,8 +232,8 @@ def watch_fleet():
     for name in ("a", "b"):
         agents.append(start_quietly([assay, "fleet", "agent", "--dir", "assay-fleet", "--name", name, "--machine", name]))
     run = begin([assay, "fleet", "run", "--live", "--hosts", "2", "--lost-after", "3s", "--max-skew", "1h", "-o", "fleet", "--",
-                            "run", "--target", "null:", "--set", "RATE=200", "-s", "2", "-t", "1", "--time", "600", "--warmup", "0"],
-                           stderr=subprocess.PIPE)
+                 "run", "--target", "null:", "--set", "RATE=200", "-s", "2", "-t", "1", "--time", "600", "--warmup", "0"],
+                stderr=subprocess.PIPE)
     driver.get(next(line for line in run.stderr if line.startswith("live page: ")).split()[-1])
     working = lambda: [cell[:3] for cell in cells()] == [["", "a", "running"], ["", "b", "running"]]
     until("a cell for each host", lambda: driver.execute_script("return document.getElementById('live')") or driver.refresh())

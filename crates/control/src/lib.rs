@@ -9,6 +9,7 @@ pub mod fleet;
 pub mod push;
 pub mod serve;
 
+use assay_run::dataset::rows::drawn_id;
 use std::io;
 
 /// Why pages are not served, or figures not sent.
@@ -28,7 +29,6 @@ pub enum ControlError {
 /// # Errors
 /// The system gives none.
 pub fn new_token() -> io::Result<String> {
-    let mut bits = [0; 16];
-    rustix::rand::getrandom(&mut bits, rustix::rand::GetRandomFlags::empty())?;
-    Ok(bits.iter().map(|byte| format!("{byte:02x}")).collect())
+    let half = || drawn_id().map_err(io::Error::other);
+    Ok(format!("{:016x}{:016x}", half()?, half()?))
 }

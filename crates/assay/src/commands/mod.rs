@@ -96,6 +96,5 @@ fn slob_conf_here(config: &mut Option<PathBuf>) {
 
 /// A new token, for who may ask.
 fn new_token() -> Result<String, Failure> {
-    assay_control::new_token()
-        .map_err(|error| Failure::new(Code::Unusable, format!("random bytes of the system: {error}")))
+    assay_control::new_token().map_err(|error| Failure::new(Code::Unusable, error.to_string()))
 }
