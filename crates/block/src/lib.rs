@@ -27,6 +27,8 @@ mod lanes;
 mod log_ring;
 mod mapping;
 pub mod memory;
+#[cfg(all(target_arch = "x86_64", any(test, target_env = "musl")))]
+mod musl_copy;
 mod place;
 mod pool;
 mod prefetch;

@@ -83,6 +83,35 @@ else
     echo "  (no systemd-analyze: how exposed they are is not judged)"
 fi
 
+echo "- under a systemd of its own they start at boot, take a run of a fleet and a test, and end with the system"
+if [ "$(id -u)" = 0 ] && command -v debootstrap systemd-nspawn >/dev/null &&
+    debootstrap --variant=minbase --include=systemd-sysv bookworm booted http://deb.debian.org/debian >bootstrap.txt 2>&1; then
+    dpkg --root="$PWD/booted" --log=/dev/null --install "${deb[0]}" >/dev/null
+    systemctl --quiet --root="$PWD/booted" enable assay-fleet-agent assay-server@net
+    mkdir booted/var/log/journal
+    "$root/usr/bin/assay" fleet up --listen 127.0.0.1:14222 >up.txt 2>up-err.txt &
+    controller=$!
+    trap 'kill "${booted:-$controller}" "$controller" 2>/dev/null' EXIT
+    wait_for 30 test -s assay-fleet/agent.url
+    (umask 077; printf 'NATS_URL=%s\nOPTIONS=--name boxed\n' "$(cat assay-fleet/agent.url)" >booted/etc/default/assay-fleet-agent)
+    echo "OPTIONS=--port 15201" >booted/etc/default/assay-server-net
+    systemd-nspawn --quiet --directory=booted --register=no --keep-unit --console=pipe --boot </dev/null >boot.txt 2>&1 &
+    booted=$!
+    wait_for 120 "$root/usr/bin/assay" net 127.0.0.1:15201 --time 1 -o net
+    expect 0 "$root/usr/bin/assay" fleet run --hosts 1 -o boxed -- run -s 2 "${SMALL[@]}" --time 2s --warmup 0.5s
+    has boxed/report.txt "1 of 1 hosts"
+    kill "$booted"
+    wait "$booted" || fail "the system did not end in order: $(tail -n 3 boot.txt)"
+    kill "$controller"
+    wait "$controller" || true
+    trap - EXIT
+    journalctl --directory=booted/var/log/journal --output=cat --unit=assay-fleet-agent --unit='assay-server@net' >out.txt
+    has out.txt "assay-fleet-agent.service: Deactivated successfully"
+    has out.txt "assay-server@net.service: Deactivated successfully"
+else
+    echo "  (not booted: it wants root, debootstrap, systemd-container and Debian's packages)"
+fi
+
 echo "- packed again it is the same, byte for byte"
 program=$root/usr/bin/assay
 expect 0 "$XTASK" dist --binary "$program" --to "$PWD/again"

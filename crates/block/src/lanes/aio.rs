@@ -246,7 +246,7 @@ impl AioLanes {
         }
         let wanted = (at_least as usize).saturating_sub(self.collected.len());
         let time = timeout.map(|timeout| libc::timespec {
-            tv_sec: timeout.as_secs().min(1 << 30) as libc::time_t,
+            tv_sec: timeout.as_secs().min(1 << 30) as i64,
             tv_nsec: timeout.subsec_nanos() as libc::c_long,
         });
         let time = time.as_ref().map_or(ptr::null(), ptr::from_ref);

@@ -457,7 +457,7 @@ impl<'a> Watch<'a> {
         let names: Vec<&str> = self.hosts.iter().map(|host| host.result.hello.name.as_str()).collect();
         let more = if names.len() > NAMED { ", ..." } else { "" };
         let named = names[..names.len().min(NAMED)].join(", ");
-        self.watcher.say(&format!("{} hosts: {named}{more}", names.len()));
+        self.watcher.say(&format!("hosts: {named}{more} ({} in all)", names.len()));
         let hash = self.plan.spec.hash();
         let dead_man_s = asked.dead_man.as_secs();
         let request = Request::Prepare { spec: self.plan.spec.clone(), hash: hash.clone(), dead_man_s };
