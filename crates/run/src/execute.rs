@@ -126,7 +126,7 @@ pub fn execute(
     let sampler = options.host.then(|| Sampler::new(engine.watched_disks()));
     hooks.phase("connect");
     let job = Job { plan, engine, control: &control };
-    let (homes, told) = homes(engine, clock, assignments.len());
+    let (homes, told) = homes(clock, assignments.len());
     data.engine_facts.push(told);
     let measured = std::thread::scope(|scope| {
         let _release = Release(&control);
@@ -169,10 +169,10 @@ pub fn execute(
     Judge { plan, stop, control: &control, errors_tolerated }.conclude(data, measured, engine.remarks())
 }
 
-/// The CPU that each driver thread keeps to, and the word on it; none where its engine works elsewhere.
-fn homes(engine: &dyn Engine, clock: &Clock, threads: usize) -> (Vec<usize>, Fact) {
-    let homes =
-        if clock.is_simulated() || !engine.works_in_driver_threads() { Vec::new() } else { threads::homes(threads) };
+/// The CPU that each driver thread keeps to, and the word on it. A server on this host is drawn there too: the kernel wakes its
+/// process where it was asked from, and waking one on another CPU costs the client half of all it does (postgres-wire.md).
+fn homes(clock: &Clock, threads: usize) -> (Vec<usize>, Fact) {
+    let homes = if clock.is_simulated() { Vec::new() } else { threads::homes(threads) };
     let named: Vec<String> = homes.iter().map(usize::to_string).collect();
     let told = Fact {
         name: "driver_threads_place".to_owned(),

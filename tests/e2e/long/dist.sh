@@ -88,7 +88,7 @@ if [ "$(id -u)" = 0 ] && command -v debootstrap systemd-nspawn >/dev/null &&
     debootstrap --variant=minbase --include=systemd-sysv bookworm booted http://deb.debian.org/debian >bootstrap.txt 2>&1; then
     dpkg --root="$PWD/booted" --log=/dev/null --install "${deb[0]}" >/dev/null
     systemctl --quiet --root="$PWD/booted" enable assay-fleet-agent assay-server@net
-    mkdir booted/var/log/journal
+    mkdir -p booted/var/log/journal
     "$root/usr/bin/assay" fleet up --listen 127.0.0.1:14222 >up.txt 2>up-err.txt &
     controller=$!
     trap 'kill "${booted:-$controller}" "$controller" 2>/dev/null' EXIT
