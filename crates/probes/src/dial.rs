@@ -26,9 +26,15 @@ pub(crate) fn addresses(host: &str, port: u16, stop: &Stop) -> Result<Vec<Socket
     let go_on = || if stop.requested() { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) };
     names::addresses(host, port, go_on).map_err(|error| match error.kind() {
         io::ErrorKind::Interrupted => EngineError::Interrupted,
-        _ => EngineError::Unusable(format!(
-            "{host}: this host name has no address ({error}); give an address, or a name that resolves here"
-        )),
+        _ => {
+            let way_out = match host.rsplit_once(':') {
+                Some((name, port)) if !name.contains(':') && port.parse::<u16>().is_ok() => {
+                    format!("say the port by itself: {name} --port {port}")
+                }
+                _ => "give an address, or a name that resolves here".to_owned(),
+            };
+            EngineError::Unusable(format!("{host}: this host name has no address ({error}); {way_out}"))
+        }
     })
 }
 

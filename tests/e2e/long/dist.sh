@@ -97,7 +97,7 @@ if [ "$(id -u)" = 0 ] && command -v debootstrap systemd-nspawn >/dev/null &&
     echo "OPTIONS=--port 15201" >booted/etc/default/assay-server-net
     systemd-nspawn --quiet --directory=booted --register=no --keep-unit --console=pipe --boot </dev/null >boot.txt 2>&1 &
     booted=$!
-    wait_for 120 "$root/usr/bin/assay" net 127.0.0.1:15201 --time 1 -o net
+    wait_for 120 "$root/usr/bin/assay" net 127.0.0.1 --port 15201 --time 1 -o net
     expect 0 "$root/usr/bin/assay" fleet run --hosts 1 -o boxed -- run -s 2 "${SMALL[@]}" --time 2s --warmup 0.5s
     has boxed/report.txt "1 of 1 hosts"
     kill "$booted"
