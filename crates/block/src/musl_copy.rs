@@ -5,7 +5,7 @@
 use std::arch::asm;
 use std::arch::x86_64::{__m128i, _mm_loadu_si128, _mm_storeu_si128};
 
-/// Above this the CPU's own copy is faster: it writes whole lines.
+/// From here on by `rep movsb`, as glibc does for vectors of 16 bytes (`rep_movsb_threshold`).
 const STRING_COPY_BYTES: usize = 2048;
 const LANE: usize = size_of::<__m128i>();
 
